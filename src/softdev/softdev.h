@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * softdev, inside: the objects of the software mlx5 device and the seams between its files.
+ *
+ *   preload.c    libc symbols that lead a verbs program here
+ *   sysfs.c      the constant sysfs tree, and the files that are not constant
+ *   uverbs.c     one ioctl -> attributes -> a command of the table
+ *   hca.c        the device: contexts, handle tables, PDs, UARs, DEVX, capabilities, events
+ *   config.c     soft0.h: modes, limits, planned failures, counters
+ *   mr.c odp.c   ordinary and on-demand MRs; page state and advice
+ *   mkey.c       every key; translation, bounds, rights, nesting
+ *   qp.c cq.c srq.c   queue objects and their commands
+ *   wqe.c umr.c  what a work request does
+ *   engine.c     when work requests run: doorbells, modes, fences
+ *
+ * Lock: one, sd_lock, held by every command and by the engine. Nothing here calls a libc function
+ * that preload.c interposes: pass-through is by raw system call.
+ */
+#ifndef SOFTDEV_H
+#define SOFTDEV_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include <infiniband/verbs.h>
+#include <infiniband/mlx5dv.h>
+#include <rdma/rdma_user_ioctl_cmds.h>
+#include <rdma/ib_user_ioctl_cmds.h>
+#include <rdma/ib_user_verbs.h>
+#include <rdma/mlx5_user_ioctl_cmds.h>
+#include <rdma/mlx5-abi.h>
+
+/* ---- objects ----------------------------------------------------------- */
+
+enum sd_type {
+	SD_NONE,
+	SD_PD,
+	SD_MR,
+	SD_DEVX,
+	SD_CQ,
+	SD_QP,
+	SD_SRQ,
+	SD_AH,
+	SD_MW,
+	SD_UAR,
+	SD_CHANNEL,
+	SD_XRCD,
+	SD_TYPE_MAX
+};
+
+/* The head of every object: its handle in one context's table, and how many others rest on it. */
+struct sd_obj {
+	enum sd_type type;
+	uint32_t handle;
+	uint32_t users; /* destroy is EBUSY while > 0 */
+	struct sd_ctx *ctx;
+	uint64_t user_handle;
+};
+
+struct sd_pd {
+	struct sd_obj obj;
+	uint32_t pdn;
+};
+
+/* A page bitmap of an on-demand MR: what the device has mapped. */
+struct sd_pages {
+	uint64_t *bits;
+	uint64_t num;
+	uint64_t mapped;
+};
+
+enum sd_mkey_kind { SD_MKEY_MR, SD_MKEY_IMPLICIT, SD_MKEY_NULL, SD_MKEY_KLM };
+
+/* One KLM as the device reads it from the wire, host order. */
+struct sd_klm {
+	uint64_t addr;
+	uint32_t bytes;
+	uint32_t key;
+};
+
+struct sd_rep {
+	uint64_t addr;
+	uint32_t key;
+	uint16_t bytes;
+	uint16_t stride;
+};
+
+/* A memory key: what a work request's lkey or rkey leads to. */
+struct sd_mkey {
+	uint32_t key; /* index << 8 | tag */
+	enum sd_mkey_kind kind;
+	bool free; /* not usable: never filled, or invalidated */
+	bool umr_en;
+	uint32_t pdn;
+	uint32_t access; /* IBV_ACCESS_* ; local read is always on */
+	uint64_t start, length;
+	/* SD_MKEY_MR */
+	uint8_t *va; /* process address of start */
+	bool on_demand;
+	struct sd_pages pages;
+	/* SD_MKEY_KLM: octowords is the table size; list or repeat */
+	uint32_t octowords;
+	uint32_t num;
+	bool repeat;
+	uint32_t repeat_count;
+	uint64_t cycle_bytes;
+	struct sd_klm *klms;
+	uint64_t *ends; /* klms: running total, for a binary search */
+	struct sd_rep *reps;
+};
+
+/* ---- attributes of one ioctl (uverbs.c) --------------------------------- */
+
+struct sd_attrs; /* parsed, checked for size and duplicates */
+
+/* Pointers are valid for the command; NULL when the attribute is absent. */
+const void *sd_attr_in(const struct sd_attrs *a, uint16_t id, uint32_t *ret_len);
+/* A fixed-size scalar or struct copied out; false when absent; longer input must be zero beyond. */
+bool sd_attr_get(const struct sd_attrs *a, uint16_t id, void *dst, uint32_t size);
+/* The object an IDR attribute names: 0, -ENOENT for a bad handle or type. */
+int sd_attr_obj(const struct sd_attrs *a, uint16_t id, enum sd_type type, void *ret_obj);
+/* Copy out as much as the caller has room for. 0 when the attribute is absent. */
+int sd_attr_put(const struct sd_attrs *a, uint16_t id, const void *src, uint32_t size);
+/* Return a new object's handle or fd in the attribute itself. */
+void sd_attr_put_handle(const struct sd_attrs *a, uint16_t id, uint32_t handle);
+
+typedef int sd_command_fn(struct sd_ctx *ctx, const struct sd_attrs *a);
+
+/* The old write() commands arrive in an envelope: core in/out and driver in/out. */
+struct sd_write {
+	const void *in;
+	uint32_t in_len;
+	void *out;
+	uint32_t out_len;
+	const void *uhw_in;
+	uint32_t uhw_in_len;
+	void *uhw_out;
+	uint32_t uhw_out_len;
+};
+typedef int sd_write_fn(struct sd_ctx *ctx, struct sd_write *w);
+/* Copy a response, cut to the caller's room. */
+int sd_write_out(struct sd_write *w, const void *resp, uint32_t size);
+int sd_write_uhw(struct sd_write *w, const void *resp, uint32_t size);
+
+/* ---- the device (hca.c) -------------------------------------------------- */
+
+void sd_lock(void);
+void sd_unlock(void);
+
+/* Add an object to its context's table; obj->type set by the caller. -ENOMEM. */
+int sd_obj_add(struct sd_ctx *ctx, struct sd_obj *obj, enum sd_type type);
+void *sd_obj_find(struct sd_ctx *ctx, enum sd_type type, uint32_t handle); /* NULL: none */
+void sd_obj_remove(struct sd_obj *obj);
+
+/* An asynchronous event of the context; element is the user_handle of the object. */
+void sd_event(struct sd_ctx *ctx, uint64_t element, enum ibv_event_type type);
+
+/* ---- keys (mkey.c) -------------------------------------------------------- */
+
+/* Hand out a key; indices come from one device-wide table and are reused. Never 0x00000400, the
+ * repeat mark on the wire. -ENOMEM, -EAGAIN when the table is full (soft0.h max_keys). */
+int sd_mkey_alloc(struct sd_mkey **ret_mkey);
+void sd_mkey_free(struct sd_mkey *mkey); /* drops layout and page state too */
+struct sd_mkey *sd_mkey_find(uint32_t key);
+
+/* One piece of process memory that a key's bytes live in. */
+struct sd_piece {
+	uint8_t *va;
+	uint64_t bytes;
+	struct sd_mkey *leaf; /* an MR's key, for page state; NULL for the null MR */
+};
+
+/* Append the pieces of [addr, addr + len) through key, in order. pdn and the needed rights are checked
+ * at every level. 0, or a negative mlx5 syndrome class:
+ *   -EACCES rights, -EFAULT bounds, -ENOENT no such key or a free one, -EPERM another PD,
+ *   -ELOOP deeper than the device follows, -ENOMEM. */
+struct sd_pieces {
+	struct sd_piece *at;
+	size_t num, room;
+};
+int sd_translate(struct sd_pieces *out, uint32_t key, uint32_t pdn, uint64_t addr, uint64_t len,
+		 uint32_t access);
+
+/* ---- pages (odp.c) --------------------------------------------------------- */
+
+int sd_pages_init(struct sd_pages *p, uint64_t num);
+void sd_pages_free(struct sd_pages *p);
+/* The device touches memory: fault in what is not mapped. -EFAULT at a hole or a missing right. */
+int sd_odp_access(struct sd_mkey *leaf, uint8_t *va, uint64_t bytes, bool write);
+/* The process unmapped or dropped [va, va + bytes): forget it in every on-demand MR. */
+void sd_odp_invalidate(const void *va, size_t bytes);
+
+/* ---- moving bytes (copy.c) -------------------------------------------------- */
+
+/* Between piece lists of one total length; a fault in the process's memory is -EFAULT, never a
+ * signal. Also from or to a flat buffer. */
+int sd_copy(const struct sd_pieces *dst, const struct sd_pieces *src);
+
+/* ---- queues and work (engine.c) ---------------------------------------------- */
+
+/* A lock of libmlx5 was released: look at doorbells. Called by preload.c after the real unlock. */
+void sd_engine_kick(void);
+/* The process is about to block on an fd of ours, or polls: let what is due complete. */
+void sd_engine_idle(void);
+
+/* ---- configuration (config.c) -------------------------------------------------- */
+
+enum sd_mode { SD_SYNC, SD_ASYNC, SD_STRICT };
+
+struct sd_config {
+	enum sd_mode mode;
+	bool hold;
+	uint32_t delay_us;
+	bool odp, implicit, atomics, advise, umr, devx;
+	uint64_t max_mr_size;
+	uint32_t max_klms, max_depth, max_msg_sz, max_keys;
+	bool split_keys;
+	bool memlock;
+	uint32_t first_key;
+	bool break_wrong_byte, break_off_by_one, break_stale_layout, break_no_rights,
+		break_lost_completion, break_scatter_cqe;
+};
+extern struct sd_config sd_config;
+
+/* Count the command; a negative errno when it is planned to fail. */
+int sd_config_command(const char *kind);
+/* The next work request's planned syndrome, 0 for none. */
+uint8_t sd_config_wqe(void);
+/* Add to a counter by name ("wqe.umr"); names are string literals. */
+void sd_count(const char *name, uint64_t n);
+
+#endif /* SOFTDEV_H */

@@ -127,7 +127,11 @@ def report(job, stream=sys.stdout):
         "%s %-34s %4d passed %3d failed %3d skipped %7.1f s\n"
         % (state, job.name, tally.passed, len(tally.failures), len(tally.skips), job.seconds)
     )
-    if not job.ok:
+    if job.ok:
+        for line in job.output.splitlines():
+            if line.startswith("warning: "):
+                stream.write("     %s\n" % line)
+    else:
         for failure in tally.failures:
             stream.write("     not ok: %s\n" % failure)
         lines = job.output.splitlines()

@@ -1,0 +1,9 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
+. "$(dirname "$0")/common.bash"
+build=${IBMR_BUILD_CLANG:?}
+# unmatchedSuppression and the like are news about cppcheck, not about the code
+cppcheck --quiet --project="$build/compile_commands.json" -j "$(cores)" \
+	--enable=warning,performance,portability --inline-suppr --error-exitcode=1 \
+	--suppress=missingIncludeSystem --suppress=unmatchedSuppression \
+	--suppress='*:/usr/include/*' --template=gcc 2>&1

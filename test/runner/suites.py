@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The build folders and what is run in them, as jobs."""
+
+import glob
+import json
+import os
+import subprocess
+
+from . import jobs
+
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
+MODES = ("sync", "async", "strict")
+
+# Build folders: compiler and meson options.
+BUILDS = {
+    "gcc": ("gcc", []),
+    "clang": ("clang", []),
+    "asan": ("gcc", ["-Db_sanitize=address,undefined"]),
+    "tsan": ("clang", ["-Db_sanitize=thread"]),
+}
+
+# A sanitizer makes a test so many times slower, at most.
+SLOWER = {"asan": 4, "tsan": 6}
+
+
+def folder(build):
+    return os.path.join(TOP, "build-" + build)
+
+
+def build_job(build):
+    compiler, options = BUILDS[build]
+    return jobs.Job(
+        "build:" + build,
+        [os.path.join(TOP, "dev"), "--build", folder(build), "-Dwerror=true", "-Dtests=enabled",
+         *options],
+        kind="check",
+        env={"CC": compiler},
+        limit=900,
+        alone="build",
+    )
+
+
+def test_env(build, mode, extra=""):
+    """The environment of a test: the build's ibmr first on PATH, soft0 in the mode."""
+    cli = os.path.join(folder(build), "src", "cli")
+    return {
+        "IBMR": os.path.join(cli, "ibmr"),
+        "IBMR_BUILD": folder(build),
+        "IBMR_SOURCE": TOP,
+        "IBMR_SANITIZER": build if build in ("asan", "tsan") else "",
+        "IBMR_SOFT0": "mode=" + mode + ("," + extra if extra else ""),
+        "PATH": cli + ":" + os.environ["PATH"],
+    }
+
+
+def meson_tests(build, suite):
+    out = subprocess.run(
+        ["meson", "introspect", "--tests", folder(build)],
+        stdout=subprocess.PIPE, check=True, cwd=TOP,
+    ).stdout
+    for test in json.loads(out):
+        if any(name.split(":")[-1] == suite for name in test["suite"]):
+            yield test
+
+
+def unit_jobs(build, mode, extra="", suite="unit"):
+    found = []
+    for test in meson_tests(build, suite):
+        env = test_env(build, mode, extra)
+        env.update(test["env"])
+        found.append(
+            jobs.Job(
+                "%s:%s:%s" % (build, mode, test["name"]),
+                test["cmd"],
+                kind="tap" if test["protocol"] == "tap" else "check",
+                env=env,
+                limit=test["timeout"] * 4 * SLOWER.get(build, 1),
+                cwd=test["workdir"] or TOP,
+            )
+        )
+    return found
+
+
+def bats_jobs(build, mode, extra=""):
+    paths = glob.glob(os.path.join(TOP, "test", "**", "*.bats"), recursive=True)
+    return [
+        jobs.Job(
+            "%s:%s:%s" % (build, mode, os.path.basename(path)),
+            ["bats", "--formatter", "tap", path],
+            env=test_env(build, mode, extra),
+            limit=300 * SLOWER.get(build, 1),
+            cwd=TOP,
+        )
+        for path in sorted(paths)
+    ]
+
+
+def script_jobs(name, build, mode="sync", extra="", script=None, args=(), limit=300):
+    """An executable below test/ that prints TAP; nothing when it is not there."""
+    path = os.path.join(TOP, "test", script or os.path.join(name, "run"))
+    if not os.path.exists(path):
+        return []
+    return [
+        jobs.Job("%s:%s:%s" % (build, mode, name), [path, *args],
+                 env=test_env(build, mode, extra), limit=limit * SLOWER.get(build, 1), cwd=TOP)
+    ]
+
+
+def cases_jobs(build, mode, extra=""):
+    return script_jobs("cases", build, mode, extra)
+
+
+SUITES = {"unit": unit_jobs, "cases": cases_jobs, "bats": bats_jobs}
+
+
+def lint_jobs():
+    """Each script of test/lint is one check."""
+    env = dict(test_env("gcc", "sync"), IBMR_BUILD_CLANG=folder("clang"))
+    return [
+        jobs.Job("lint:" + os.path.basename(path)[: -len(".sh")], [path], kind="check", env=env,
+                 limit=900, cwd=TOP, needs=("build:gcc", "build:clang"))
+        for path in sorted(glob.glob(os.path.join(TOP, "test", "lint", "*.sh")))
+    ]

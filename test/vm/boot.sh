@@ -1,0 +1,218 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# Boot the VM and run one command in it:
+#   boot.sh [--userland newer|host] [--build DIR] [--timeout SECONDS] (--shell | -- COMMAND [ARG...])
+#
+# The guest is an initramfs packed here: busybox, the modules of Soft-RoCE, the executables and
+# libraries of a meson build folder at their own paths (so it finds its parts as it does here), and
+# the userland's rdma-core: the newer one that fetch.sh got, or this machine's. The command has rxe0
+# before it and /vm/bin in PATH; its standard output and exit status become this script's, and its
+# standard error, with the kernel's messages, goes to stderr. Status 124: it did not end in time;
+# 125: the guest died; 77: this machine lacks something, named on stderr.
+
+# shellcheck source-path=SCRIPTDIR
+. "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+
+HERE=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+LIB=usr/lib/x86_64-linux-gnu
+MODULES=(ib_uverbs rdma_rxe dummy)
+KERNEL=$VM_CACHE/kernel
+TOOLS=$VM_CACHE/tools
+
+usage() { die "usage: boot.sh [--userland newer|host] [--build DIR] [--timeout S] (--shell | -- CMD...)"; }
+
+kmod_as()
+{
+	(
+		export LD_LIBRARY_PATH=$TOOLS/$LIB:$TOOLS/lib/x86_64-linux-gnu
+		exec -a "$1" "$TOOLS/bin/kmod" "${@:2}"
+	)
+}
+
+# The modules and what they need, unpacked, with an index of their own.
+pack_modules()
+{
+	local version line from to
+
+	version=$(ls "$KERNEL/usr/lib/modules")
+	kmod_as modprobe -d "$KERNEL/usr" -S "$version" --show-depends -a "${MODULES[@]}" |
+		awk '$1 == "insmod" && !seen[$2]++ { print $2 }' |
+		while read -r line; do
+			from=$(realpath "$line")
+			to=$ROOT/usr/${from#"$KERNEL/usr/"}
+			mkdir -p "$(dirname "$to")"
+			case $from in
+			*.xz) xz -dc "$from" >"${to%.xz}" ;;
+			*) cp "$from" "$to" ;;
+			esac
+		done
+	cp "$KERNEL/usr/lib/modules/$version"/modules.{order,builtin,builtin.modinfo} \
+		"$ROOT/usr/lib/modules/$version/" 2>/dev/null || true
+	kmod_as depmod --basedir "$ROOT/usr" "$version"
+}
+
+# The libraries FILE loads, as the guest's loader will choose them.
+libraries_of()
+{
+	local loader=/lib64/ld-linux-x86-64.so.2 path=$TOOLS/$LIB:$TOOLS/lib/x86_64-linux-gnu
+
+	if [ -n "$NEWER" ]; then
+		loader=$NEWER/usr/lib64/ld-linux-x86-64.so.2
+		path=$NEWER/$LIB:$path
+	fi
+	"$loader" --library-path "$path" --list "$1" | awk '$2 == "=>" { print $3 }'
+}
+
+# pack_elf FILE [PATH]: FILE at PATH in the guest, with its libraries: those of the build at their own
+# paths, the rest in the one system folder.
+pack_elf()
+{
+	local file=$1 to=$ROOT/${2:-$1} libs lib
+
+	libs=$(libraries_of "$file") || die "the libraries of $file do not resolve"
+	mkdir -p "$(dirname "$to")"
+	cp -L "$file" "$to"
+	for lib in $libs; do
+		[ "$lib" != not ] || die "$file needs a library that is not here"
+		if [ -n "$BUILD" ] && [[ $lib == "$BUILD"/* ]]; then continue; fi
+		[ -e "$ROOT/$LIB/${lib##*/}" ] || cp -L "$lib" "$ROOT/$LIB/"
+	done
+}
+
+pack_userland()
+{
+	local from=$NEWER provider
+
+	cp "${from:+$from/usr}/lib64/ld-linux-x86-64.so.2" "$ROOT/usr/lib64/"
+	for provider in "$from/$LIB"/libibverbs/librxe-*.so; do
+		pack_elf "$provider" "$LIB/libibverbs/${provider##*/}"
+	done
+	mkdir "$ROOT/etc/libibverbs.d"
+	cp "$from"/etc/libibverbs.d/{rxe,mlx5}.driver "$ROOT/etc/libibverbs.d/"
+	pack_elf "$from/usr/bin/ibv_devinfo" vm/bin/ibv_devinfo
+	pack_elf "$TOOLS/usr/bin/rdma" vm/bin/rdma
+	pack_elf "$TOOLS/usr/bin/jq" vm/bin/jq
+}
+
+# Every executable and shared library of the build folder's src/.
+pack_build()
+{
+	local file provider
+
+	[ -x "$BUILD/src/cli/ibmr" ] || die "$BUILD has no src/cli/ibmr: build it first"
+	while read -r file; do
+		pack_elf "$file"
+	done < <(find "$BUILD/src" -type f \( -perm -u+x -o -name '*.so.*' \) ! -name '*.p')
+	while read -r file; do
+		cp -a "$file" "$ROOT/$file"
+	done < <(find "$BUILD/src" -type l -name '*.so*')
+	# the build brings libmlx5; loaded as a provider it must be that same file, not a second copy
+	provider=$(echo "$NEWER/$LIB"/libibverbs/libmlx5-*.so)
+	ln -s ../libmlx5.so.1 "$ROOT/$LIB/libibverbs/${provider##*/}"
+	ln -s "$BUILD/src/cli/ibmr" "$ROOT/vm/bin/ibmr"
+}
+
+pack()
+{
+	local top=$HERE/../.. dir
+
+	mkdir -p "$ROOT"/{usr/bin,usr/sbin,usr/lib64,"$LIB"/libibverbs,proc,sys,dev,run,tmp,etc,root,vm/bin}
+	for dir in bin sbin lib lib64; do ln -s "usr/$dir" "$ROOT/$dir"; done
+	cp "$TOOLS/bin/busybox" "$ROOT/usr/bin/"
+	printf 'root:x:0:0::/root:/bin/sh\nuser:x:1000:1000::/tmp:/bin/sh\n' >"$ROOT/etc/passwd"
+	printf 'root:x:0:\nuser:x:1000:\n' >"$ROOT/etc/group"
+	pack_modules
+	pack_userland
+	[ -z "$BUILD" ] || pack_build
+	cp "$HERE"/guest/*.sh "$ROOT/vm/"
+	[ ! -d "$HERE/plans" ] || cp -r "$HERE/plans" "$ROOT/vm/"
+	[ ! -d "$top/man/examples" ] || cp -r "$top/man/examples" "$ROOT/vm/"
+	printf '%s\n' "${COMMAND[*]@Q}" >"$ROOT/vm/command"
+	ln -s vm/init.sh "$ROOT/init"
+	(cd "$ROOT" && find . -print0 | "$TOOLS/bin/cpio" --quiet --null -o -H newc -R 0:0) \
+		>"$WORK/initramfs"
+}
+
+# boot ACCELERATOR CPU: the guest from power-on to power-off. Serial port 1 is the kernel's console,
+# port 2 carries the command's output between two framing lines.
+boot()
+{
+	local vmlinuz console=(-serial "file:$WORK/console")
+
+	vmlinuz=$(find "$KERNEL" -name 'vmlinuz*' | head -n 1)
+	[ "${COMMAND[0]}" != shell ] || console=(-serial mon:stdio)
+	timeout --foreground --kill-after=5 "$TIMEOUT" qemu-system-x86_64 \
+		-accel "$1" -cpu "$2" -smp 2 -m 1024 -display none -monitor none -nic none -no-reboot \
+		-nodefaults "${console[@]}" -serial "file:$WORK/result" \
+		-kernel "$vmlinuz" -initrd "$WORK/initramfs" \
+		-append "console=ttyS0 quiet panic=-1 mitigations=off"
+}
+
+hello() { grep -qs '^ibmr-vm: begin$' "$WORK/result"; }
+
+# KVM is there and yet unusable in many a nested machine: it counts only once the guest has spoken.
+run()
+{
+	local status=0
+
+	if [ -w /dev/kvm ] && [ "${IBMR_VM_ACCEL:-kvm}" = kvm ]; then
+		boot kvm host || status=$?
+		if hello; then return "$status"; fi
+		log "KVM does not carry the guest here (status $status), emulating"
+		status=0
+	fi
+	boot tcg,thread=multi max || status=$?
+	return "$status"
+}
+
+report()
+{
+	local status=$1
+
+	cat "$WORK/console" >&2
+	sed -e '0,/^ibmr-vm: begin$/d' -e '/^ibmr-vm: end /,$d' "$WORK/result"
+	[ "$status" != 124 ] || { log "no end within $TIMEOUT s"; exit 124; }
+	status=$(sed -n 's/^ibmr-vm: end \([0-9]*\)$/\1/p' "$WORK/result")
+	[ -n "$status" ] || { log "the guest died before the command ended"; exit 125; }
+	exit "$status"
+}
+
+main()
+{
+	local userland=newer status=0
+
+	BUILD='' TIMEOUT=${IBMR_VM_TIMEOUT:-120} COMMAND=()
+	while [ $# -gt 0 ]; do
+		case $1 in
+		--userland) userland=${2:?} && shift ;;
+		--build) BUILD=$(realpath "${2:?}") && shift ;;
+		--timeout) TIMEOUT=${2:?} && shift ;;
+		--shell) COMMAND=(shell) TIMEOUT=0 ;;
+		--) shift && COMMAND=("$@") && break ;;
+		*) usage ;;
+		esac
+		shift
+	done
+	[ ${#COMMAND[@]} -gt 0 ] || usage
+	case $userland in
+	newer) NEWER=$VM_CACHE/userland ;;
+	host) NEWER='' ;;
+	*) usage ;;
+	esac
+
+	[ "$(uname -m)" = x86_64 ] || cannot "the VM is for x86_64 machines"
+	command -v qemu-system-x86_64 >/dev/null ||
+		cannot "there is no qemu-system-x86_64 (package qemu-system-x86)"
+	"$HERE/fetch.sh" >/dev/null
+
+	WORK=$(mktemp -d)
+	ROOT=$WORK/root
+	trap 'rm -rf "$WORK"' EXIT
+	pack
+	run || status=$?
+	[ "${COMMAND[0]}" != shell ] || exit 0
+	report "$status"
+}
+
+main "$@"

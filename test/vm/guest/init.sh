@@ -1,5 +1,6 @@
 #!/bin/busybox sh
 # SPDX-License-Identifier: BSD-2-Clause
+# shellcheck shell=dash
 # The guest's first process: set up Soft-RoCE, run the one command, power off.
 
 /bin/busybox --install -s /bin

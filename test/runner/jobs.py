@@ -35,6 +35,22 @@ class Job:
         return self.tally is not None and not self.tally.failures
 
 
+_processes = set()
+
+
+def _kill(process):
+    """The whole session: a test must leave nothing running."""
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+
+
+def kill_all():
+    for process in list(_processes):
+        _kill(process)
+
+
 def _environment(job, scratch):
     env = dict(os.environ)
     for name in ("IBMR_SOFT0", "IBMR_DEVICE", "IBMR_SOCKET", "LD_PRELOAD", "TMPDIR"):
@@ -83,17 +99,15 @@ def run_job(job):
                 cwd=job.cwd,
                 start_new_session=True,
             )
+            _processes.add(process)
             try:
                 status = process.wait(job.limit)
             except subprocess.TimeoutExpired:
                 status = None
             finally:
-                # the whole session: a test must leave nothing running
-                try:
-                    os.killpg(process.pid, signal.SIGKILL)
-                except ProcessLookupError:
-                    pass
+                _kill(process)
                 process.wait()
+                _processes.discard(process)
             texts = []
             for file in (out, err):
                 file.seek(0)
@@ -142,8 +156,9 @@ def report(job, stream=sys.stdout):
     stream.flush()
 
 
-def run_all(jobs, workers, after=None):
-    """Run every job, in order as far as needs allow. after(job) may return more jobs."""
+def run_all(jobs, workers, after=None, shown=report):
+    """Run every job, in order as far as needs allow, and show each as it ends. after(job) may return
+    more jobs."""
     pending = list(jobs)
     running = set()
     done = {}
@@ -153,7 +168,7 @@ def run_all(jobs, workers, after=None):
 
     def finish(job):
         with change:
-            report(job)
+            shown(job)
             done[job.name] = job
             running.discard(job)
             held.discard(job.alone)
@@ -175,7 +190,7 @@ def run_all(jobs, workers, after=None):
                     pending.remove(job)
                     job.tally = tap.Tally()
                     job.tally.fail("not run: %s failed" % broken[0])
-                    report(job)
+                    shown(job)
                     done[job.name] = job
                     continue
                 if len(running) >= workers or (job.alone and job.alone in held):

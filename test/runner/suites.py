@@ -113,6 +113,12 @@ def cases_jobs(build, mode, extra=""):
 SUITES = {"unit": unit_jobs, "cases": cases_jobs, "bats": bats_jobs}
 
 
+def runner_job():
+    """The tests of this folder's own code."""
+    return jobs.Job("runner", ["/usr/bin/python3", os.path.join(TOP, "test", "runner", "test_tap.py")],
+                    kind="check", env={"PYTHONDONTWRITEBYTECODE": "1"}, cwd=TOP)
+
+
 def lint_jobs():
     """Each script of test/lint is one check."""
     env = dict(test_env("gcc", "sync"), IBMR_BUILD_CLANG=folder("clang"))

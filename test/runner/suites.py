@@ -17,6 +17,7 @@ BUILDS = {
     "clang": ("clang", []),
     "asan": ("gcc", ["-Db_sanitize=address,undefined"]),
     "tsan": ("clang", ["-Db_sanitize=thread"]),
+    "fuzz": ("clang", ["-Db_sanitize=address,undefined", "-Dfuzzers=true"]),
 }
 
 # A sanitizer makes a test so many times slower, at most.
@@ -111,6 +112,23 @@ def cases_jobs(build, mode, extra=""):
 
 
 SUITES = {"unit": unit_jobs, "cases": cases_jobs, "bats": bats_jobs}
+
+
+def fuzz_jobs(seconds):
+    """Each fuzzer by libFuzzer for so long, from its corpus; finds go to build-fuzz/finds."""
+    found = []
+    for test in meson_tests("fuzz", "fuzz"):
+        name = test["name"].split(" ")[-1]
+        new = os.path.join(folder("fuzz"), "finds", name)
+        os.makedirs(new, exist_ok=True)
+        found.append(
+            jobs.Job("fuzz:" + name,
+                     [test["cmd"][0], "-max_total_time=%d" % seconds, "-timeout=20",
+                      "-rss_limit_mb=2048", "-print_final_stats=1", "-artifact_prefix=%s/" % new,
+                      new, *test["cmd"][1:]],
+                     kind="check", env=dict(test_env("fuzz", "sync"), **test["env"]),
+                     limit=seconds + 300, cwd=TOP))
+    return found
 
 
 def runner_job():

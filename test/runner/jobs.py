@@ -17,13 +17,15 @@ from . import tap
 class Job:
     """One command. kind "tap": its output is counted; "check": its exit status is one test."""
 
-    def __init__(self, name, argv, kind="tap", env=None, limit=300, needs=(), cwd=None, alone=None):
+    def __init__(self, name, argv, kind="tap", env=None, limit=300, needs=(), cwd=None, alone=None,
+                 after=()):
         self.name = name
         self.argv = argv
         self.kind = kind
         self.env = env or {}
         self.limit = limit
-        self.needs = tuple(needs)
+        self.needs = tuple(needs)  # jobs that must have passed
+        self.after = tuple(after)  # jobs that must have ended
         self.cwd = cwd
         self.alone = alone  # jobs with the same word do not run at the same time
         self.tally = None
@@ -195,7 +197,7 @@ def run_all(jobs, workers, after=None, shown=report):
                     continue
                 if len(running) >= workers or (job.alone and job.alone in held):
                     continue
-                if all(name in done for name in job.needs):
+                if all(name in done for name in job.needs + job.after):
                     pending.remove(job)
                     running.add(job)
                     if job.alone:
@@ -204,7 +206,7 @@ def run_all(jobs, workers, after=None, shown=report):
             if running:
                 change.wait()
             elif pending and not any(
-                all(name in done for name in job.needs) for job in pending
+                all(name in done for name in job.needs + job.after) for job in pending
             ):
                 raise RuntimeError("jobs wait for what is not there: %s"
                                    % [job.name for job in pending])

@@ -4,6 +4,7 @@
 import glob
 import json
 import os
+import shutil
 import subprocess
 
 from . import jobs
@@ -105,6 +106,21 @@ def script_jobs(name, build, mode="sync", extra="", script=None, args=(), limit=
         jobs.Job("%s:%s:%s" % (build, mode, name), [path, *args],
                  env=test_env(build, mode, extra), limit=limit * SLOWER.get(build, 1), cwd=TOP)
     ]
+
+
+def record_jobs(build, recorded):
+    """Have these jobs keep what ibmr prints; and the job that judges it."""
+    record = os.path.join(folder(build), "documents")
+    shutil.rmtree(record, ignore_errors=True)
+    os.mkdir(record)
+    for job in recorded:
+        job.env.update(IBMR_RECORD=record,
+                       LD_PRELOAD=os.path.join(folder(build), "test", "record", "record.so"))
+    found = script_jobs("documents", build, script=os.path.join("record", "run"))
+    for job in found:
+        job.env["IBMR_RECORD"] = record
+        job.after = tuple(other.name for other in recorded)
+    return found
 
 
 def cases_jobs(build, mode, extra=""):

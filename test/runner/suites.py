@@ -83,6 +83,17 @@ def unit_jobs(build, mode, extra="", suite="unit"):
     return found
 
 
+def memcheck_jobs(build):
+    """softdev is built without the sanitizers, so that it can stand below them."""
+    found = [job for job in unit_jobs(build, "sync") if "softdev" in job.name]
+    for job in found:
+        job.name = "memcheck:" + job.name.rpartition(":")[2]
+        job.argv = ["valgrind", "--quiet", "--error-exitcode=86", "--leak-check=full",
+                    "--errors-for-leak-kinds=definite", "--num-callers=20", *job.argv]
+        job.limit *= 10
+    return found
+
+
 def bats_jobs(build, mode, extra=""):
     paths = glob.glob(os.path.join(TOP, "test", "**", "*.bats"), recursive=True)
     return [

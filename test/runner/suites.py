@@ -158,10 +158,11 @@ def fuzz_jobs(seconds):
     return found
 
 
-def runner_job():
+def runner_jobs():
     """The tests of this folder's own code."""
-    return jobs.Job("runner", ["/usr/bin/python3", os.path.join(TOP, "test", "runner", "test_tap.py")],
-                    kind="check", env={"PYTHONDONTWRITEBYTECODE": "1"}, cwd=TOP)
+    script = os.path.join(TOP, "test", "runner", "test_tap.py")
+    return [jobs.Job("runner", ["/usr/bin/python3", script], kind="check",
+                     env={"PYTHONDONTWRITEBYTECODE": "1"}, cwd=TOP)]
 
 
 def lint_jobs():

@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The arithmetic of lists and repeats: check, total, walk. Pure: it reads records and nothing else.
+ */
+#include "private.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ORIGIN "ibmr_mr_fill"
+
+#define MAX_TOTAL ((uint64_t)INT64_MAX)
+
+static uint64_t limit_or(uint64_t reported, uint64_t wire)
+{
+	return reported && reported < wire ? reported : wire;
+}
+
+static const char *noun(const struct ibmr_layout *in)
+{
+	return in->kind == IBMR_LAYOUT_LIST ? "klm" : "block";
+}
+
+/* The whole, before any entry is looked at. */
+static int check_head(const struct ibmr_mr *mr, const struct ibmr_layout *in, struct ibmr_err *err)
+{
+	bool repeat = in->kind == IBMR_LAYOUT_REPEAT;
+	int ret;
+
+	if (in->kind != IBMR_LAYOUT_LIST && !repeat)
+		return ibmri_refuse(err, IBMR_E_ARGUMENT, ORIGIN, "layout kind %d is not known",
+				    (int)in->kind);
+	ret = ibmri_access_check(in->access, IBMR_ACCESS_FILL, "a fill", ORIGIN, err);
+	if (ret)
+		return ret;
+	if (!in->num || (repeat ? (const void *)in->blocks : (const void *)in->klms) == NULL)
+		return ibmri_refuse(err, IBMR_E_ARGUMENT, ORIGIN, "a layout needs at least one %s",
+				    noun(in));
+	if (in->num > mr->max_klms)
+		return ibmri_refuse(err, IBMR_E_LIMIT, ORIGIN,
+				    "%" PRIu64 " %ss are more than the %" PRIu64
+				    " that '%s' was created for",
+				    in->num, noun(in), mr->max_klms, mr->name);
+	if (repeat && in->num + 1 > mr->table)
+		return ibmri_refuse(err, IBMR_E_LIMIT, ORIGIN,
+				    "%" PRIu64 " blocks and their header take %" PRIu64
+				    " table entries, more than the %" PRIu64 " a key has",
+				    in->num, in->num + 1, mr->table);
+	if (repeat && !in->count)
+		return ibmri_refuse(err, IBMR_E_ARGUMENT, ORIGIN,
+				    "a repeat of 0 cycles has no bytes");
+	if (repeat && in->count > IBMRI_MAX_COUNT)
+		return ibmri_refuse(err, IBMR_E_LIMIT, ORIGIN,
+				    "count %" PRIu64 " is more than the %" PRIu64
+				    " cycles a repeat carries",
+				    in->count, (uint64_t)IBMRI_MAX_COUNT);
+	return 0;
+}
+
+/* May the member be used at all, and with these rights? */
+static int check_member(const struct ibmr_mr *mr, const struct ibmr_layout *in,
+			const struct ibmr_mr *member, uint64_t i, struct ibmr_err *err)
+{
+	uint64_t missing;
+	char text[160];
+	int ret;
+
+	if (!member)
+		return ibmri_refuse(err, IBMR_E_ARGUMENT, ORIGIN, "%s %" PRIu64 ": no MR is given",
+				    noun(in), i);
+	if (member->ctx != mr->ctx) {
+		ret = ibmri_refuse(err, IBMR_E_ARGUMENT, ORIGIN,
+				   "%s %" PRIu64
+				   ": '%s' belongs to another protection domain than '%s'",
+				   noun(in), i, member->name, mr->name);
+		ibmri_err_cause(err, "other_context");
+		return ret;
+	}
+	if (member == mr) {
+		ret = ibmri_refuse(err, IBMR_E_NESTING, ORIGIN,
+				   "%s %" PRIu64 ": '%s' cannot be a member of itself", noun(in), i,
+				   mr->name);
+		ibmri_err_cause(err, "cycle");
+		return ret;
+	}
+	if (member->indirect && member->state != IBMR_STATE_FILLED) {
+		ret = ibmri_refuse(err, IBMR_E_STATE, ORIGIN,
+				   "%s %" PRIu64 ": '%s' is %s, not filled", noun(in), i,
+				   member->name, ibmri_state_name(member->state));
+		ibmri_err_hint(err, "fill '%s' first", member->name);
+		return ret;
+	}
+	missing = in->access & ~member->access;
+	if (missing) {
+		ret = ibmri_refuse(err, IBMR_E_ACCESS, ORIGIN,
+				   "%s %" PRIu64 ": '%s' lacks %s, which the fill asks for",
+				   noun(in), i, member->name,
+				   ibmri_access_text(missing, text, sizeof(text)));
+		ibmri_err_cause(err, "member_lacks_right");
+		ibmri_err_hint(err, "%s '%s' with %s, or leave it out of the fill",
+			       member->indirect ? "fill" : "register", member->name, text);
+		return ret;
+	}
+	if (in->access & IBMR_ACCESS_REMOTE_ATOMIC && member->traits.relaxed) {
+		ret = ibmri_refuse(err, IBMR_E_ACCESS, ORIGIN,
+				   "%s %" PRIu64
+				   ": remote_atomic is not possible over '%s', which is "
+				   "relaxed_ordering",
+				   noun(in), i, member->name);
+		ibmri_err_cause(err, "atomic_over_relaxed_ordering");
+		return ret;
+	}
+	if (in->kind == IBMR_LAYOUT_REPEAT && member->traits.on_demand &&
+	    !mr->ctx->caps.repeat_on_demand) {
+		ret = ibmri_refuse(err, IBMR_E_UNSUPPORTED, ORIGIN,
+				   "block %" PRIu64
+				   ": a repeat over the on-demand memory of '%s' cannot "
+				   "be served by the driver",
+				   i, member->name);
+		ibmri_err_cause(err, "repeat_on_demand");
+		ibmri_err_hint(err, "register it without on_demand, or use a list");
+		return ret;
+	}
+	return 0;
+}
+
+static int past_end(const struct ibmr_layout *in, uint64_t i, const struct ibmri_entry *e,
+		    struct ibmr_err *err)
+{
+	if (e->offset > UINT64_MAX - e->length)
+		return ibmri_refuse(err, IBMR_E_RANGE, ORIGIN,
+				    "%s %" PRIu64 ": offset %" PRIu64 " plus length %" PRIu64
+				    " wraps past 2^64",
+				    noun(in), i, e->offset, e->length);
+	return ibmri_refuse(err, IBMR_E_RANGE, ORIGIN,
+			    "%s %" PRIu64 ": bytes [%" PRIu64 ", %" PRIu64
+			    ") are past the end of '%s' (%" PRIu64 " bytes)",
+			    noun(in), i, e->offset, e->offset + e->length, e->mr->name,
+			    e->mr->length);
+}
+
+static int check_bounds(const struct ibmr_layout *in, uint64_t i, struct ibmri_entry *e,
+			struct ibmr_err *err)
+{
+	uint64_t room, last = in->kind == IBMR_LAYOUT_REPEAT ? in->count - 1 : 0;
+
+	if (e->length == IBMR_TO_END && e->offset < e->mr->length)
+		e->length = e->mr->length - e->offset;
+	if (e->length == IBMR_TO_END)
+		return ibmri_refuse(err, IBMR_E_RANGE, ORIGIN,
+				    "%s %" PRIu64 ": offset %" PRIu64
+				    " is past the end of '%s' (%" PRIu64 " bytes)",
+				    noun(in), i, e->offset, e->mr->name, e->mr->length);
+	if (!e->length)
+		return ibmri_refuse(err, IBMR_E_ARGUMENT, ORIGIN, "%s %" PRIu64 ": length is 0",
+				    noun(in), i);
+	if (!ibmri_within(e->offset, e->length, e->mr->length))
+		return past_end(in, i, e, err);
+	room = e->mr->length - e->offset - e->length;
+	/* the last cycle reaches furthest: offset + last * stride + length */
+	if (last && e->stride && e->stride > room / last)
+		return ibmri_refuse(err, IBMR_E_RANGE, ORIGIN,
+				    "block %" PRIu64 ": %" PRIu64 " cycles of stride %" PRIu64
+				    " from offset %" PRIu64 " run past the end of '%s' (%" PRIu64
+				    " bytes)",
+				    i, in->count, e->stride, e->offset, e->mr->name, e->mr->length);
+	return 0;
+}
+
+/* What one table entry can say. */
+static int check_wire(const struct ibmr_mr *mr, const struct ibmr_layout *in, uint64_t i,
+		      const struct ibmri_entry *e, struct ibmr_err *err)
+{
+	uint64_t most_stride = limit_or(mr->ctx->caps.max_stride, IBMRI_MAX_STRIDE);
+	uint64_t most_entry = limit_or(mr->ctx->caps.max_entry, IBMRI_MAX_ENTRY);
+
+	if (in->kind == IBMR_LAYOUT_LIST) {
+		if (e->length <= most_entry)
+			return 0;
+		return ibmri_refuse(err, IBMR_E_LIMIT, ORIGIN,
+				    "klm %" PRIu64 ": length %" PRIu64 " is more than the %" PRIu64
+				    " bytes one entry carries",
+				    i, e->length, most_entry);
+	}
+	if (e->length > most_stride)
+		return ibmri_refuse(err, IBMR_E_LIMIT, ORIGIN,
+				    "block %" PRIu64 ": length %" PRIu64
+				    " is more than the %" PRIu64 " bytes a repeat block carries",
+				    i, e->length, most_stride);
+	if (e->stride > most_stride)
+		return ibmri_refuse(err, IBMR_E_LIMIT, ORIGIN,
+				    "block %" PRIu64 ": stride %" PRIu64
+				    " is more than the %" PRIu64 " a repeat block carries",
+				    i, e->stride, most_stride);
+	return 0;
+}
+
+static int add_entry(const struct ibmr_mr *mr, const struct ibmr_layout *in, uint64_t i,
+		     struct ibmri_layout *l, struct ibmr_err *err)
+{
+	struct ibmri_entry *e = &l->entries[i];
+	uint64_t before = i ? l->entries[i - 1].end : 0;
+	int ret;
+
+	if (in->kind == IBMR_LAYOUT_LIST)
+		*e = (struct ibmri_entry){ .mr = in->klms[i].mr,
+					   .offset = in->klms[i].offset,
+					   .length = in->klms[i].length };
+	else
+		*e = (struct ibmri_entry){ .mr = in->blocks[i].mr,
+					   .offset = in->blocks[i].offset,
+					   .length = in->blocks[i].length,
+					   .stride = in->blocks[i].stride };
+	ret = check_member(mr, in, e->mr, i, err);
+	if (!ret)
+		ret = check_bounds(in, i, e, err);
+	if (!ret)
+		ret = check_wire(mr, in, i, e, err);
+	if (!ret && e->length > MAX_TOTAL - before)
+		ret = ibmri_refuse(err, IBMR_E_LIMIT, ORIGIN,
+				   "%s %" PRIu64 ": the total passes 2^63-1 bytes", noun(in), i);
+	e->end = before + e->length;
+	return ret;
+}
+
+/* Totals, and where the last byte's address falls. */
+static int check_total(struct ibmri_layout *l, struct ibmr_err *err)
+{
+	l->cycle = l->entries[l->num - 1].end;
+	if (l->cycle > MAX_TOTAL / l->count)
+		return ibmri_refuse(err, IBMR_E_LIMIT, ORIGIN,
+				    "%" PRIu64 " cycles of %" PRIu64
+				    " bytes are more than 2^63-1 bytes",
+				    l->count, l->cycle);
+	l->total = l->cycle * l->count;
+	if (l->base > UINT64_MAX - (l->total - 1))
+		return ibmri_refuse(err, IBMR_E_RANGE, ORIGIN,
+				    "base 0x%" PRIx64 " plus %" PRIu64 " bytes wraps past 2^64",
+				    l->base, l->total);
+	return 0;
+}
+
+int ibmri_layout_make(const struct ibmr_mr *mr, const struct ibmr_layout *in,
+		      struct ibmri_layout *ret_layout, struct ibmr_err *err)
+{
+	struct ibmri_layout l = { .kind = in->kind, .access = in->access, .base = in->base };
+	uint64_t i;
+	int ret;
+
+	ret = check_head(mr, in, err);
+	if (ret)
+		return ret;
+	l.num = in->num; /* at most max_klms, so the size below cannot wrap */
+	l.count = in->kind == IBMR_LAYOUT_REPEAT ? in->count : 1;
+	l.entries = malloc(l.num * sizeof(*l.entries));
+	if (!l.entries)
+		return ibmri_no_memory(err, ORIGIN, l.num * sizeof(*l.entries));
+	for (i = 0; i < l.num; i++) {
+		ret = add_entry(mr, in, i, &l, err);
+		if (ret) {
+			ibmri_err_index(err, i);
+			goto free_entries;
+		}
+	}
+	ret = check_total(&l, err);
+	if (ret)
+		goto free_entries;
+	*ret_layout = l;
+	return 0;
+
+free_entries:
+	free(l.entries);
+	return ret;
+}
+
+void ibmri_layout_free(struct ibmri_layout *l)
+{
+	free(l->entries);
+	memset(l, 0, sizeof(*l));
+}
+
+/* The first entry that ends past at. */
+static uint64_t entry_at(const struct ibmri_layout *l, uint64_t at)
+{
+	uint64_t lo = 0, hi = l->num - 1;
+
+	while (lo < hi) {
+		uint64_t mid = lo + (hi - lo) / 2;
+
+		if (l->entries[mid].end > at)
+			hi = mid;
+		else
+			lo = mid + 1;
+	}
+	return lo;
+}
+
+void ibmri_walk_start(struct ibmri_walk *w, const struct ibmri_layout *l, uint64_t offset,
+		      uint64_t length)
+{
+	memset(w, 0, sizeof(*w));
+	w->layout = l;
+	w->left = length;
+	if (!length)
+		return;
+	w->cycle = offset / l->cycle;
+	offset %= l->cycle;
+	w->index = entry_at(l, offset);
+	w->skip = offset - (l->entries[w->index].end - l->entries[w->index].length);
+}
+
+bool ibmri_walk_next(struct ibmri_walk *w, struct ibmri_piece *ret_piece)
+{
+	const struct ibmri_entry *e;
+
+	if (!w->left)
+		return false;
+	e = &w->layout->entries[w->index];
+	ret_piece->mr = e->mr;
+	ret_piece->offset = e->offset + w->cycle * e->stride + w->skip;
+	ret_piece->length = e->length - w->skip;
+	if (ret_piece->length > w->left)
+		ret_piece->length = w->left;
+	w->left -= ret_piece->length;
+	w->skip = 0;
+	if (++w->index == w->layout->num) {
+		w->index = 0;
+		w->cycle++;
+	}
+	return true;
+}

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Why a registration failed: the cause, not the errno. */
+#include "private.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#define CALL		 "ibv_reg_mr"
+#define CAP_IPC_LOCK_BIT 14
+
+/* A "Name:<blanks>number" line of /proc/self/status. */
+static bool status_number(const char *name, int base, uint64_t *ret_value)
+{
+	FILE *f = fopen("/proc/self/status", "re");
+	size_t len = strlen(name);
+	bool found = false;
+	char line[256];
+
+	if (!f)
+		return false;
+	while (!found && fgets(line, sizeof(line), f)) {
+		if (strncmp(line, name, len) || line[len] != ':')
+			continue;
+		found = sscanf(line + len + 1, base == 16 ? "%" SCNx64 : "%" SCNu64, ret_value) ==
+			1;
+	}
+	fclose(f);
+	return found;
+}
+
+static bool ipc_lock_effective(void)
+{
+	uint64_t caps = 0;
+
+	return status_number("CapEff", 16, &caps) && caps >> CAP_IPC_LOCK_BIT & 1;
+}
+
+/* Bytes pinned by the process: the kernel's count, or ours where the device is not the kernel's. */
+static uint64_t pinned_bytes(const struct ibmr_ctx *ctx)
+{
+	uint64_t kib = 0, ours = ctx->locked_bytes;
+
+	if (status_number("VmPin", 10, &kib) && kib < UINT64_MAX / 1024 && kib * 1024 > ours)
+		return kib * 1024;
+	return ours;
+}
+
+static const char *limit_text(rlim_t limit, char *buf, size_t size)
+{
+	if (limit == RLIM_INFINITY)
+		snprintf(buf, size, "unlimited");
+	else
+		snprintf(buf, size, "%" PRIu64, (uint64_t)limit);
+	return buf;
+}
+
+/* The locked-memory limit; 0 when it cannot be the reason. */
+static int memlock(struct ibmr_ctx *ctx, const char *what, uint64_t need, int err_no,
+		   struct ibmr_err *err)
+{
+	uint64_t pinned = pinned_bytes(ctx);
+	bool cap = ipc_lock_effective();
+	char soft[24], hard[24];
+	struct rlimit lim;
+	int ret;
+
+	if (getrlimit(RLIMIT_MEMLOCK, &lim) || lim.rlim_cur == RLIM_INFINITY)
+		return 0;
+	if (need <= lim.rlim_cur && pinned <= lim.rlim_cur - need)
+		return 0;
+	ret = ibmri_failed(err, IBMR_E_MEMLOCK, CALL, err_no,
+			   "locking %" PRIu64 " bytes in whole pages for %s on top of %" PRIu64
+			   " already locked passes the limit RLIMIT_MEMLOCK (soft %s, hard %s)",
+			   need, what, pinned, limit_text(lim.rlim_cur, soft, sizeof(soft)),
+			   limit_text(lim.rlim_max, hard, sizeof(hard)));
+	ibmri_err_cause(err, "rlimit_memlock");
+	/* the kernel asks for the capability in the first user namespace; a container's is not it
+	 */
+	ibmri_err_more(err, cap ? "; CAP_IPC_LOCK is effective here but did not help"
+				: "; CAP_IPC_LOCK is not effective");
+	ibmri_err_hint(err, "raise it: ulimit -l, LimitMEMLOCK= of the service, or the container's "
+			    "memlock ulimit; or register with on_demand");
+	return ret;
+}
+
+/* The number of mappings; 0 when it cannot be the reason. */
+static int map_count(const char *call, const char *what, int err_no, struct ibmr_err *err)
+{
+	int64_t have = ibmri_pages_map_count();
+	FILE *f = fopen("/proc/sys/vm/max_map_count", "re");
+	long long most = 0;
+	int ret;
+
+	if (!f)
+		return 0;
+	if (fscanf(f, "%lld", &most) != 1)
+		most = 0;
+	fclose(f);
+	/* a registration may split two mappings */
+	if (most <= 0 || have < 0 || have + 2 < most)
+		return 0;
+	ret = ibmri_failed(err, IBMR_E_NO_MEMORY, call, err_no,
+			   "%s: the process has %" PRId64
+			   " memory mappings and vm.max_map_count allows %lld",
+			   what, have, most);
+	ibmri_err_cause(err, "map_count");
+	ibmri_err_hint(err, "raise it: sysctl vm.max_map_count");
+	return ret;
+}
+
+int ibmri_map_failed(const char *what, uint64_t length, int err_no, struct ibmr_err *err)
+{
+	bool memory = err_no == ENOMEM || err_no == EAGAIN;
+	int ret = err_no == ENOMEM ? map_count("mmap", what, err_no, err) : 0;
+
+	if (ret)
+		return ret;
+	return ibmri_failed(err, memory ? IBMR_E_NO_MEMORY : IBMR_E_IO, "mmap", err_no,
+			    "%" PRIu64 " bytes cannot be mapped for %s: %s", length, what,
+			    strerror(err_no));
+}
+
+static int out_of_memory(struct ibmr_ctx *ctx, const char *what, uint64_t need, int err_no,
+			 struct ibmr_err *err)
+{
+	int ret = need ? memlock(ctx, what, need, err_no, err) : 0;
+
+	if (!ret)
+		ret = map_count(CALL, what, err_no, err);
+	if (ret)
+		return ret;
+	return ibmri_failed(
+		err, IBMR_E_NO_MEMORY, CALL, err_no,
+		"the kernel is out of memory for %s, or perhaps the device out of keys; the "
+		"locked-memory limit allows it",
+		what);
+}
+
+static int bad_address(const char *what, uint64_t addr, uint64_t length, uint64_t access,
+		       int err_no, struct ibmr_err *err)
+{
+	const uint64_t writes =
+		IBMR_ACCESS_LOCAL_WRITE | IBMR_ACCESS_REMOTE_WRITE | IBMR_ACCESS_REMOTE_ATOMIC;
+	struct ibmri_bad_page bad;
+	uint64_t offset;
+	int ret;
+
+	if (ibmri_pages_first_bad(addr, length, access & writes, &bad) != 1) {
+		ret = ibmri_failed(err, IBMR_E_BAD_ADDRESS, CALL, err_no,
+				   "the memory of %s is mapped, and yet the kernel cannot pin it",
+				   what);
+		ibmri_err_cause(err, "not_pinnable");
+		return ret;
+	}
+	offset = bad.addr > addr ? bad.addr - addr : 0;
+	if (!bad.mapped) {
+		ret = ibmri_failed(err, IBMR_E_BAD_ADDRESS, CALL, err_no,
+				   "the page at 0x%" PRIx64 " (offset %" PRIu64
+				   " of %s) is not mapped",
+				   bad.addr, offset, what);
+		ibmri_err_cause(err, "unmapped");
+	} else {
+		ret = ibmri_failed(err, IBMR_E_BAD_ADDRESS, CALL, err_no,
+				   "the page at 0x%" PRIx64 " (offset %" PRIu64
+				   " of %s) is mapped %s, which does not allow %s",
+				   bad.addr, offset, what, bad.perms,
+				   bad.perms[0] == 'r' ? "writing" : "reading");
+		ibmri_err_cause(err, bad.perms[0] == 'r' ? "read_only" : "no_access");
+	}
+	return ret;
+}
+
+/* A flag that the device refuses: the one without which the same registration works. */
+static int refused_flag(struct ibmr_ctx *ctx, const char *what, void *addr, uint64_t length,
+			uint64_t access, int err_no, struct ibmr_err *err)
+{
+	static const uint64_t optional[] = { IBMR_ACCESS_RELAXED_ORDERING, IBMR_ACCESS_HUGETLB,
+					     IBMR_ACCESS_ON_DEMAND, IBMR_ACCESS_MW_BIND,
+					     IBMR_ACCESS_REMOTE_ATOMIC };
+	struct ibv_mr *mr;
+	size_t i;
+	int ret;
+
+	for (i = 0; i < sizeof(optional) / sizeof(optional[0]); i++) {
+		uint64_t less = access & ~optional[i];
+
+		if (!(access & optional[i]))
+			continue;
+		if (optional[i] == IBMR_ACCESS_ON_DEMAND)
+			less &= ~(uint64_t)IBMR_ACCESS_HUGETLB;
+		mr = ibv_reg_mr(ctx->pd, addr, length, (int)less);
+		if (!mr)
+			continue;
+		/* one that cannot be taken back is left to the kernel, at close */
+		(void)ibv_dereg_mr(mr);
+		ret = ibmri_failed(err,
+				   ibmri_code_of(err_no) == IBMR_E_UNSUPPORTED ? IBMR_E_UNSUPPORTED
+									       : IBMR_E_ACCESS,
+				   CALL, err_no,
+				   "device %s refuses %s for %s; without it the same works",
+				   ctx->caps.name, ibmr_access_name(optional[i]), what);
+		ibmri_err_cause(err, ibmr_access_name(optional[i]));
+		ibmri_err_hint(err, "leave %s out", ibmr_access_name(optional[i]));
+		return ret;
+	}
+	return ibmri_failed(err, ibmri_code_of(err_no), CALL, err_no,
+			    "device %s refuses to register %s: %s", ctx->caps.name, what,
+			    strerror(err_no));
+}
+
+int ibmri_reg_failed(struct ibmr_ctx *ctx, const char *what, void *addr, uint64_t length,
+		     uint64_t access, int err_no, struct ibmr_err *err)
+{
+	bool pinned = !(access & IBMR_ACCESS_ON_DEMAND);
+	uint64_t need = pinned ? ibmri_page_span((uintptr_t)addr, length) : 0;
+	int ret;
+
+	switch (err_no) {
+	case ENOMEM:
+		return out_of_memory(ctx, what, need, err_no, err);
+	case EPERM:
+		/* a limit of 0 without the capability */
+		ret = need ? memlock(ctx, what, need, err_no, err) : 0;
+		if (ret)
+			return ret;
+		break;
+	case EFAULT:
+		return bad_address(what, (uintptr_t)addr, length, access, err_no, err);
+	case EAGAIN:
+	case ENOSPC:
+		ret = ibmri_failed(err, IBMR_E_KEY_TABLE, CALL, err_no,
+				   "device %s has no memory key left for %s", ctx->caps.name, what);
+		ibmri_err_hint(err, "see who holds them: rdma resource show mr");
+		return ret;
+	case EINVAL:
+	case EOPNOTSUPP:
+		return refused_flag(ctx, what, addr, length, access, err_no, err);
+	}
+	return ibmri_failed(err, ibmri_code_of(err_no), CALL, err_no, "%s cannot be registered: %s",
+			    what, strerror(err_no));
+}

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the kernel says about this process's pages, and the device about its own. */
+#include "private.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define CHUNK		4096 /* pages looked at between two looks at the clock */
+#define PAGEMAP_PRESENT (1ULL << 63)
+
+/* ---- /proc/self/maps -------------------------------------------------------- */
+
+int ibmri_pages_first_bad(uint64_t addr, uint64_t length, bool write,
+			  struct ibmri_bad_page *ret_bad)
+{
+	uint64_t page = ibmri_page_size(), at = addr & ~(page - 1), last = addr + (length - 1);
+	size_t room = 0;
+	char *line = NULL;
+	FILE *f;
+	int ret = 0;
+
+	f = fopen("/proc/self/maps", "re");
+	if (!f)
+		return -errno;
+	memset(ret_bad, 0, sizeof(*ret_bad));
+	while (!ret && at <= last && getline(&line, &room, f) > 0) {
+		uint64_t start, end;
+		char perms[5];
+
+		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s", &start, &end, perms) != 3)
+			continue;
+		if (end <= at)
+			continue;
+		if (start > at)
+			break; /* a hole */
+		if (perms[0] != 'r' || (write && perms[1] != 'w')) {
+			ret_bad->mapped = true;
+			memcpy(ret_bad->perms, perms, sizeof(perms));
+			ret = 1;
+		} else {
+			at = end;
+		}
+	}
+	free(line);
+	fclose(f);
+	if (at > last)
+		return 0;
+	ret_bad->addr = at;
+	return 1;
+}
+
+int64_t ibmri_pages_map_count(void)
+{
+	FILE *f = fopen("/proc/self/maps", "re");
+	int64_t count = 0;
+	int c;
+
+	if (!f)
+		return -1;
+	while ((c = getc_unlocked(f)) != EOF)
+		count += c == '\n';
+	fclose(f);
+	return count;
+}
+
+/* ---- pages present for the CPU ------------------------------------------------ */
+
+void ibmri_residency_open(struct ibmri_residency *r)
+{
+	memset(r, 0, sizeof(*r));
+	r->fd = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+}
+
+void ibmri_residency_close(struct ibmri_residency *r)
+{
+	if (r->fd >= 0)
+		close(r->fd);
+	r->fd = -1;
+}
+
+static int64_t count_pagemap(int fd, uint64_t first, uint64_t pages, const struct ibmri_call *c)
+{
+	uint64_t entries[CHUNK];
+	int64_t present = 0;
+
+	while (pages) {
+		uint64_t n = pages < CHUNK ? pages : CHUNK, i;
+		ssize_t got = pread(fd, entries, n * sizeof(entries[0]),
+				    (off_t)(first * sizeof(entries[0])));
+
+		if (got < (ssize_t)sizeof(entries[0]))
+			return -1;
+		n = (uint64_t)got / sizeof(entries[0]);
+		for (i = 0; i < n; i++)
+			present += !!(entries[i] & PAGEMAP_PRESENT);
+		first += n;
+		pages -= n;
+		if (ibmri_call_over(c))
+			return -1;
+	}
+	return present;
+}
+
+static int64_t count_mincore(uint64_t addr, uint64_t pages, const struct ibmri_call *c)
+{
+	unsigned char vec[CHUNK];
+	uint64_t page = ibmri_page_size();
+	int64_t present = 0;
+
+	while (pages) {
+		uint64_t n = pages < CHUNK ? pages : CHUNK, i;
+
+		if (mincore((void *)(uintptr_t)addr, n * page, vec))
+			return -1;
+		for (i = 0; i < n; i++)
+			present += vec[i] & 1;
+		addr += n * page;
+		pages -= n;
+		if (ibmri_call_over(c))
+			return -1;
+	}
+	return present;
+}
+
+int64_t ibmri_pages_resident(struct ibmri_residency *r, uint64_t addr, uint64_t length, bool own,
+			     const struct ibmri_call *c)
+{
+	uint64_t page = ibmri_page_size(), pages = ibmri_page_span(addr, length) / page;
+	int64_t count = -1;
+
+	addr &= ~(page - 1);
+	if (r->fd >= 0)
+		count = count_pagemap(r->fd, addr / page, pages, c);
+	if (count >= 0) {
+		r->used_pagemap = true;
+		return count;
+	}
+	/* mincore speaks of the page cache, and lies about files of others: only for private memory
+	 */
+	if (own)
+		count = count_mincore(addr, pages, c);
+	if (count >= 0)
+		r->used_mincore = true;
+	return count;
+}
+
+/* ---- pages mapped by the device ---------------------------------------------------- */
+
+int64_t ibmri_pages_mapped(const struct ibmr_mr *mr, uint64_t offset, uint64_t length,
+			   const struct ibmri_call *c)
+{
+	uint64_t page = ibmri_page_size(), first, pages;
+	uint8_t bytes[CHUNK];
+	int64_t mapped = 0;
+	char path[512];
+	int fd, n;
+
+	n = snprintf(path, sizeof(path), "%s/odp/%08x", mr->ctx->verbs->device->ibdev_path,
+		     mr->lkey);
+	if (n < 0 || (size_t)n >= sizeof(path))
+		return -1;
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -1;
+	/* one byte a page, from the MR's first page on */
+	first = (mr->base + offset) / page - mr->base / page;
+	pages = ibmri_page_span(mr->base + offset, length) / page;
+	while (pages) {
+		uint64_t want = pages < CHUNK ? pages : CHUNK;
+		ssize_t got = pread(fd, bytes, want, (off_t)first), i;
+
+		if (got <= 0 || ibmri_call_over(c)) {
+			mapped = -1;
+			break;
+		}
+		for (i = 0; i < got; i++)
+			mapped += bytes[i] != 0;
+		first += (uint64_t)got;
+		pages -= (uint64_t)got;
+	}
+	close(fd);
+	return mapped;
+}

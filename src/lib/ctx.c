@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Contexts: a device opened, borrowed, or only imagined. */
+#include "private.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DEFAULT_TIMEOUT_MS 10000
+#define WHERE		   "/sys/class/infiniband_verbs"
+
+static struct ibmr_ctx *ctx_new(const struct ibmr_ctx_opts *opts)
+{
+	static const struct ibmr_ctx_opts none = { .gid_index = -1 };
+	struct ibmr_ctx *ctx = calloc(1, sizeof(*ctx));
+
+	if (!ctx)
+		return NULL;
+	if (!opts)
+		opts = &none;
+	ctx->port = opts->port;
+	ctx->gid_index = opts->gid_index;
+	ctx->timeout_ms = opts->timeout_ms ? opts->timeout_ms : DEFAULT_TIMEOUT_MS;
+	ctx->cancel = opts->cancel;
+	return ctx;
+}
+
+/* ---- finding a device --------------------------------------------------------- */
+
+/* "a, b, c", cut at a name's end when there is no room. */
+static void list_names(struct ibv_device **list, int num, struct ibmr_err *err)
+{
+	int i;
+
+	if (!num) {
+		ibmri_err_more(err, "; there is none in " WHERE);
+		return;
+	}
+	ibmri_err_more(err, "; there %s in " WHERE ": ", num == 1 ? "is" : "are");
+	for (i = 0; i < num; i++)
+		ibmri_err_more(err, "%s%s", i ? ", " : "", ibv_get_device_name(list[i]));
+}
+
+static int open_failed(const char *name, int err_no, struct ibmr_err *err)
+{
+	enum ibmr_code code = ibmri_code_of(err_no);
+	int ret;
+
+	ret = ibmri_failed(err, code, "ibv_open_device", err_no, "device %s cannot be opened: %s",
+			   name, strerror(err_no));
+	if (code == IBMR_E_NO_PERMISSION)
+		ibmri_err_hint(err, "its node under /dev/infiniband must be readable and writable");
+	return ret;
+}
+
+static int open_device(struct ibmr_ctx *ctx, struct ibv_device *device, struct ibmr_err *err)
+{
+	int ret;
+
+	errno = 0;
+	ctx->verbs = ibv_open_device(device);
+	if (!ctx->verbs)
+		return open_failed(ibv_get_device_name(device), errno, err);
+	ctx->mlx5 = mlx5dv_is_supported(device);
+	memset(&ctx->caps, 0, sizeof(ctx->caps));
+	ret = ibmri_caps_read(ctx, "ibmr_ctx_open", err);
+	if (ret) {
+		ibv_close_device(ctx->verbs);
+		ctx->verbs = NULL;
+	}
+	return ret;
+}
+
+static bool has_active_port(const struct ibmr_ctx *ctx)
+{
+	uint32_t i;
+
+	for (i = 0; i < ctx->caps.num_ports && i < IBMR_MAX_PORTS; i++)
+		if (ctx->caps.ports[i].state == IBV_PORT_ACTIVE)
+			return true;
+	return false;
+}
+
+/* The first device with an ACTIVE port. One that does not open is passed over, and told of when no
+ * other is found. */
+static int open_first(struct ibmr_ctx *ctx, struct ibv_device **list, int num, struct ibmr_err *err)
+{
+	int ret = 0, i;
+
+	for (i = 0; i < num; i++) {
+		int one = open_device(ctx, list[i], err);
+
+		if (!one && has_active_port(ctx))
+			return 0;
+		if (one) {
+			ret = one;
+			continue;
+		}
+		ibv_close_device(ctx->verbs);
+		ctx->verbs = NULL;
+	}
+	if (ret)
+		return ret;
+	ret = ibmri_refuse(err, IBMR_E_NO_DEVICE, "ibmr_ctx_open",
+			   num ? "no device has an ACTIVE port" : "no RDMA device");
+	list_names(list, num, err);
+	return ret;
+}
+
+static int open_named(struct ibmr_ctx *ctx, const char *name, struct ibv_device **list, int num,
+		      struct ibmr_err *err)
+{
+	int ret, i;
+
+	for (i = 0; i < num; i++)
+		if (!strcmp(ibv_get_device_name(list[i]), name))
+			return open_device(ctx, list[i], err);
+	ret = ibmri_refuse(err, IBMR_E_NO_DEVICE, "ibmr_ctx_open", "no RDMA device '%s'", name);
+	list_names(list, num, err);
+	return ret;
+}
+
+static int find_and_open(struct ibmr_ctx *ctx, const char *name, struct ibmr_err *err)
+{
+	struct ibv_device **list;
+	int num = 0, ret;
+
+	errno = 0;
+	list = ibv_get_device_list(&num);
+	if (!list && errno && errno != ENOSYS) {
+		ret = errno;
+		return ibmri_failed(err, ibmri_code_of(ret), "ibv_get_device_list", ret,
+				    "RDMA devices cannot be listed: %s", strerror(ret));
+	}
+	if (!list) {
+		ret = ibmri_failed(err, IBMR_E_NO_DEVICE, "ibv_get_device_list", ENOSYS,
+				   "no RDMA device: the kernel offers none (no " WHERE ")");
+		ibmri_err_cause(err, "no_kernel_support");
+		return ret;
+	}
+	if (name)
+		ret = open_named(ctx, name, list, num, err);
+	else
+		ret = open_first(ctx, list, num, err);
+	ibv_free_device_list(list);
+	return ret;
+}
+
+/* ---- open and close -------------------------------------------------------------- */
+
+static int check_port(const struct ibmr_ctx *ctx, const char *origin, struct ibmr_err *err)
+{
+	if (ctx->port <= ctx->caps.num_ports)
+		return 0;
+	return ibmri_refuse(err, IBMR_E_NO_DEVICE, origin, "device %s has no port %u; it has %u",
+			    ctx->caps.name, ctx->port, ctx->caps.num_ports);
+}
+
+int ibmr_ctx_open(const struct ibmr_ctx_opts *opts, struct ibmr_ctx **ret_ctx,
+		  struct ibmr_err *reterr)
+{
+	struct ibmr_ctx *ctx = ctx_new(opts);
+	int ret;
+
+	if (!ctx)
+		return ibmri_no_memory(reterr, "ibmr_ctx_open", sizeof(*ctx));
+	ret = find_and_open(ctx, opts ? opts->device : NULL, reterr);
+	if (ret)
+		goto free_ctx;
+	ret = check_port(ctx, "ibmr_ctx_open", reterr);
+	if (ret)
+		goto close_device;
+	errno = 0;
+	ctx->pd = ibv_alloc_pd(ctx->verbs);
+	if (!ctx->pd) {
+		int e = errno;
+
+		ret = ibmri_failed(reterr, ibmri_code_of(e), "ibv_alloc_pd", e,
+				   "device %s gives no protection domain: %s", ctx->caps.name,
+				   strerror(e));
+		goto close_device;
+	}
+	ctx->own_pd = true;
+	*ret_ctx = ctx;
+	return 0;
+
+close_device:
+	ibv_close_device(ctx->verbs);
+free_ctx:
+	free(ctx);
+	return ret;
+}
+
+int ibmr_ctx_from_pd(struct ibv_pd *pd, const struct ibmr_ctx_opts *opts, struct ibmr_ctx **ret_ctx,
+		     struct ibmr_err *reterr)
+{
+	struct ibmr_ctx *ctx;
+	int ret;
+
+	if (!pd)
+		return ibmri_refuse(reterr, IBMR_E_ARGUMENT, "ibmr_ctx_from_pd",
+				    "no protection domain is given");
+	ctx = ctx_new(opts);
+	if (!ctx)
+		return ibmri_no_memory(reterr, "ibmr_ctx_from_pd", sizeof(*ctx));
+	ctx->pd = pd;
+	ctx->verbs = pd->context;
+	ctx->mlx5 = mlx5dv_is_supported(pd->context->device);
+	ret = ibmri_caps_read(ctx, "ibmr_ctx_from_pd", reterr);
+	if (!ret)
+		ret = check_port(ctx, "ibmr_ctx_from_pd", reterr);
+	if (ret) {
+		free(ctx);
+		return ret;
+	}
+	*ret_ctx = ctx;
+	return 0;
+}
+
+int ibmr_ctx_open_dry(const struct ibmr_caps *limits, struct ibmr_ctx **ret_ctx,
+		      struct ibmr_err *reterr)
+{
+	struct ibmr_ctx *ctx;
+
+	if (!limits)
+		return ibmri_refuse(reterr, IBMR_E_ARGUMENT, "ibmr_ctx_open_dry",
+				    "no limits are given");
+	ctx = ctx_new(NULL);
+	if (!ctx)
+		return ibmri_no_memory(reterr, "ibmr_ctx_open_dry", sizeof(*ctx));
+	ctx->dry = true;
+	ctx->caps = *limits;
+	*ret_ctx = ctx;
+	return 0;
+}
+
+/* What each step closes is forgotten at once, so that a failed close can be tried again. */
+static int close_verbs(struct ibmr_ctx *ctx, struct ibmr_err *err)
+{
+	int ret;
+
+	ret = ibmri_queue_close(ctx, err);
+	if (ret)
+		return ret;
+	ret = ibmri_pool_close(ctx, &ctx->klms, err);
+	if (ret)
+		return ret;
+	ret = ibmri_pool_close(ctx, &ctx->staging, err);
+	if (ret || !ctx->own_pd)
+		return ret;
+	if (ctx->pd) {
+		ret = ibv_dealloc_pd(ctx->pd);
+		if (ret)
+			return ibmri_failed(err, ibmri_code_of(ret), "ibv_dealloc_pd", ret,
+					    "the protection domain cannot be freed: %s",
+					    strerror(ret));
+		ctx->pd = NULL;
+	}
+	ret = ibv_close_device(ctx->verbs);
+	if (ret)
+		return ibmri_failed(err, ibmri_code_of(errno), "ibv_close_device", errno,
+				    "device %s cannot be closed: %s", ctx->caps.name,
+				    strerror(errno));
+	return 0;
+}
+
+int ibmr_ctx_close(struct ibmr_ctx *ctx, struct ibmr_err *reterr)
+{
+	int ret;
+
+	if (!ctx)
+		return 0;
+	if (ctx->mrs)
+		return ibmri_refuse(reterr, IBMR_E_IN_USE, "ibmr_ctx_close",
+				    "%llu memory regions still exist, '%s' among them",
+				    (unsigned long long)ctx->num_mrs, ctx->mrs->name);
+	if (!ctx->dry) {
+		ret = close_verbs(ctx, reterr);
+		if (ret)
+			return ret;
+	}
+	free(ctx);
+	return 0;
+}
+
+/* ---- questions ------------------------------------------------------------------------ */
+
+bool ibmr_ctx_is_dry(const struct ibmr_ctx *ctx)
+{
+	return ctx->dry;
+}
+
+int ibmr_ctx_query(struct ibmr_ctx *ctx, struct ibmr_caps *ret_caps, struct ibmr_err *reterr)
+{
+	ibmri_caps_probe(ctx);
+	*ret_caps = ctx->caps;
+	return 0;
+}
+
+void ibmr_ctx_set_timeout(struct ibmr_ctx *ctx, uint32_t timeout_ms)
+{
+	ctx->timeout_ms = timeout_ms ? timeout_ms : DEFAULT_TIMEOUT_MS;
+}
+
+uint64_t ibmr_ctx_locked_bytes(const struct ibmr_ctx *ctx)
+{
+	return ctx->locked_bytes;
+}
+
+uint64_t ibmr_ctx_reconnects(const struct ibmr_ctx *ctx)
+{
+	return ctx->reconnects;
+}

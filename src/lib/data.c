@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Bytes and atomics through an MR's rkey. */
+#include "private.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+/* One request, as the public calls have it. */
+struct io {
+	const char *origin;
+	const char *doing;
+	struct ibmr_mr *mr;
+	uint64_t offset;
+	uint64_t length;
+	uint64_t right; /* the access it needs */
+	unsigned flags;
+};
+
+/* ---- what the records say -------------------------------------------------------- */
+
+static int check_range(const struct io *io, struct ibmr_err *err)
+{
+	const struct ibmr_mr *mr = io->mr;
+
+	if (ibmri_within(io->offset, io->length, mr->length))
+		return 0;
+	if (io->offset > UINT64_MAX - io->length)
+		return ibmri_refuse(err, IBMR_E_RANGE, io->origin,
+				    "offset %" PRIu64 " plus length %" PRIu64 " wraps past 2^64",
+				    io->offset, io->length);
+	return ibmri_refuse(err, IBMR_E_RANGE, io->origin,
+			    "bytes [%" PRIu64 ", %" PRIu64 ") are past the end of '%s' (%" PRIu64
+			    " bytes)",
+			    io->offset, io->offset + io->length, mr->name, mr->length);
+}
+
+static int check_right(const struct io *io, struct ibmr_err *err)
+{
+	const char *word = ibmr_access_name(io->right);
+	int ret;
+
+	if (io->mr->access & io->right)
+		return 0;
+	ret = ibmri_refuse(err, IBMR_E_ACCESS, io->origin, "'%s' lacks %s", io->mr->name, word);
+	ibmri_err_cause(err, "lacks_right");
+	ibmri_err_hint(err, "%s '%s' with %s", io->mr->indirect ? "fill" : "register", io->mr->name,
+		       word);
+	return ret;
+}
+
+/* An atomic must land whole and aligned in one place. */
+static int check_atomic(const struct io *io, struct ibmr_err *err)
+{
+	struct ibmri_piece at = { .mr = io->mr, .offset = io->offset, .length = 8 };
+	struct ibmri_walk w;
+	int ret;
+
+	while (at.mr->indirect) {
+		const struct ibmr_mr *through = at.mr;
+
+		ibmri_walk_start(&w, &through->layout, at.offset, 8);
+		if (ibmri_walk_next(&w, &at) && at.length == 8)
+			continue;
+		ret = ibmri_refuse(err, IBMR_E_RANGE, io->origin,
+				   "the 8 bytes at offset %" PRIu64
+				   " of '%s' are not within one entry of "
+				   "'%s'",
+				   io->offset, io->mr->name, through->name);
+		ibmri_err_cause(err, "atomic_split");
+		return ret;
+	}
+	if (!((at.mr->base + at.offset) % 8))
+		return 0;
+	ret = ibmri_refuse(err, IBMR_E_RANGE, io->origin,
+			   "the 8 bytes at offset %" PRIu64 " of '%s' land at offset %" PRIu64
+			   " of '%s', address 0x%" PRIx64 ", which is not 8-aligned",
+			   io->offset, io->mr->name, at.offset, at.mr->name,
+			   at.mr->base + at.offset);
+	ibmri_err_cause(err, "atomic_alignment");
+	return ret;
+}
+
+static int check_records(const struct io *io, struct ibmr_err *err)
+{
+	int ret = ibmri_usable(io->mr, io->origin, err);
+
+	if (!ret)
+		ret = check_range(io, err);
+	if (!ret)
+		ret = check_right(io, err);
+	if (!ret && io->right == IBMR_ACCESS_REMOTE_ATOMIC)
+		ret = check_atomic(io, err);
+	return ret;
+}
+
+static int check(const struct io *io, struct ibmr_err *err)
+{
+	const struct ibmr_ctx *ctx = io->mr->ctx;
+	int ret;
+
+	if (io->flags & ~(unsigned)IBMR_IO_UNCHECKED)
+		return ibmri_refuse(err, IBMR_E_ARGUMENT, io->origin, "flags 0x%x are not known",
+				    io->flags);
+	if (!io->length)
+		return ibmri_refuse(err, IBMR_E_ARGUMENT, io->origin, "length is 0");
+	if (io->right == IBMR_ACCESS_REMOTE_ATOMIC && !ctx->caps.atomics) {
+		ret = ibmri_refuse(err, IBMR_E_UNSUPPORTED, io->origin, "device %s has no atomics",
+				   ctx->caps.name);
+		ibmri_err_cause(err, "atomics");
+		return ret;
+	}
+	if (!(io->flags & IBMR_IO_UNCHECKED))
+		return check_records(io, err);
+	if (!ctx->dry || !check_records(io, NULL))
+		return 0;
+	/* what a device would make of it */
+	ret = ibmri_refuse(err, IBMR_E_COMPLETION, io->origin,
+			   "%s '%s': a device answers with %s (status %d)", io->doing, io->mr->name,
+			   ibv_wc_status_str(IBV_WC_REM_ACCESS_ERR), (int)IBV_WC_REM_ACCESS_ERR);
+	if (err)
+		err->status = IBV_WC_REM_ACCESS_ERR;
+	return ret;
+}
+
+/* ---- moving ------------------------------------------------------------------------ */
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* The queue pair and the staging memory, ready for up to *ret_chunk bytes at a time. */
+static int make_ready(const struct ibmri_call *c, uint64_t length, uint64_t *ret_chunk,
+		      struct ibmr_err *err)
+{
+	struct ibmr_ctx *ctx = c->ctx;
+	uint64_t staged = least(length, IBMRI_STAGING_BYTES);
+	int ret;
+
+	if (!ctx->dry) {
+		ret = ibmri_queue_need(c, err);
+		if (ret)
+			return ret;
+		*ret_chunk = least(staged, ibmri_queue_max_msg(ctx));
+	}
+	return ibmri_pool_need(ctx, &ctx->staging, staged, "the library's staging memory", err);
+}
+
+/* to_mr: from src to the MR; else from the MR to dst. */
+static int move(const struct io *io, const uint8_t *src, uint8_t *dst, struct ibmr_err *err)
+{
+	struct ibmr_ctx *ctx = io->mr->ctx;
+	uint64_t done, chunk = 0;
+	struct ibmri_call c;
+	int ret;
+
+	ret = check(io, err);
+	if (ret)
+		return ret;
+	ibmri_call_start(&c, ctx, io->origin, io->doing, io->mr);
+	ret = make_ready(&c, io->length, &chunk, err);
+	if (ret)
+		return ret;
+	if (ctx->dry) {
+		if (dst)
+			memset(dst, 0, io->length);
+		return 0;
+	}
+	for (done = 0; done < io->length; done += chunk) {
+		struct ibmri_rdma r = { .opcode = src ? IBV_WR_RDMA_WRITE : IBV_WR_RDMA_READ,
+					.local = (uintptr_t)ctx->staging.buf,
+					.lkey = ctx->staging.mr->lkey,
+					.remote = io->mr->base + io->offset + done,
+					.rkey = io->mr->rkey };
+
+		chunk = least(chunk, io->length - done);
+		r.length = (uint32_t)chunk;
+		if (src)
+			memcpy(ctx->staging.buf, src + done, chunk);
+		ret = ibmri_queue_rdma(&c, &r, err);
+		if (ret)
+			return ret;
+		if (dst)
+			memcpy(dst + done, ctx->staging.buf, chunk);
+	}
+	return 0;
+}
+
+int ibmr_mr_write(struct ibmr_mr *mr, uint64_t offset, const void *src, uint64_t length,
+		  unsigned io_flags, struct ibmr_err *reterr)
+{
+	struct io io = { "ibmr_mr_write",	   "writing", mr, offset, length,
+			 IBMR_ACCESS_REMOTE_WRITE, io_flags };
+
+	if (!src)
+		return ibmri_refuse(reterr, IBMR_E_ARGUMENT, io.origin, "no bytes are given");
+	return move(&io, src, NULL, reterr);
+}
+
+int ibmr_mr_read(struct ibmr_mr *mr, uint64_t offset, void *dst, uint64_t length, unsigned io_flags,
+		 struct ibmr_err *reterr)
+{
+	struct io io = { "ibmr_mr_read",	  "reading", mr, offset, length,
+			 IBMR_ACCESS_REMOTE_READ, io_flags };
+
+	if (!dst)
+		return ibmri_refuse(reterr, IBMR_E_ARGUMENT, io.origin,
+				    "no place for the bytes is given");
+	return move(&io, NULL, dst, reterr);
+}
+
+/* ---- atomics ------------------------------------------------------------------------- */
+
+static int atomic(const struct io *io, struct ibmri_rdma *r, uint64_t *ret_old,
+		  struct ibmr_err *err)
+{
+	struct ibmr_ctx *ctx = io->mr->ctx;
+	struct ibmri_call c;
+	uint64_t chunk;
+	int ret;
+
+	ret = check(io, err);
+	if (ret)
+		return ret;
+	ibmri_call_start(&c, ctx, io->origin, io->doing, io->mr);
+	ret = make_ready(&c, 8, &chunk, err);
+	if (ret)
+		return ret;
+	if (ctx->dry) {
+		*ret_old = 0;
+		return 0;
+	}
+	r->local = (uintptr_t)ctx->staging.buf;
+	r->lkey = ctx->staging.mr->lkey;
+	r->length = 8;
+	r->remote = io->mr->base + io->offset;
+	r->rkey = io->mr->rkey;
+	ret = ibmri_queue_rdma(&c, r, err);
+	if (ret)
+		return ret;
+	memcpy(ret_old, ctx->staging.buf, 8);
+	return 0;
+}
+
+int ibmr_mr_fetch_add(struct ibmr_mr *mr, uint64_t offset, uint64_t add, uint64_t *ret_old,
+		      unsigned io_flags, struct ibmr_err *reterr)
+{
+	struct io io = { "ibmr_mr_fetch_add",	    "adding in", mr, offset, 8,
+			 IBMR_ACCESS_REMOTE_ATOMIC, io_flags };
+	struct ibmri_rdma r = { .opcode = IBV_WR_ATOMIC_FETCH_AND_ADD, .compare_add = add };
+
+	return atomic(&io, &r, ret_old, reterr);
+}
+
+int ibmr_mr_compare_swap(struct ibmr_mr *mr, uint64_t offset, uint64_t compare, uint64_t swap,
+			 uint64_t *ret_old, unsigned io_flags, struct ibmr_err *reterr)
+{
+	struct io io = { "ibmr_mr_compare_swap",    "swapping in", mr, offset, 8,
+			 IBMR_ACCESS_REMOTE_ATOMIC, io_flags };
+	struct ibmri_rdma r = { .opcode = IBV_WR_ATOMIC_CMP_AND_SWP,
+				.compare_add = compare,
+				.swap = swap };
+
+	return atomic(&io, &r, ret_old, reterr);
+}

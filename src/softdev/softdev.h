@@ -5,7 +5,10 @@
  *   preload.c    libc symbols that lead a verbs program here
  *   sysfs.c      the constant sysfs tree, and the files that are not constant
  *   uverbs.c     one ioctl -> attributes -> a command of the table
- *   hca.c        the device: contexts, handle tables, PDs, UARs, DEVX, capabilities, events
+ *   hca.c        the device: contexts, handle tables, PDs, UARs, AHs
+ *   caps.c       what it says of itself: device, port, GID and DEVX capabilities
+ *   devx.c       general PRM commands and the objects they make
+ *   event.c      completion channels and asynchronous events
  *   config.c     soft0.h: modes, limits, planned failures, counters
  *   mr.c odp.c   ordinary and on-demand MRs; page state and advice
  *   mkey.c       every key; translation, bounds, rights, nesting
@@ -45,18 +48,25 @@ enum sd_type {
 	SD_AH,
 	SD_MW,
 	SD_UAR,
-	SD_CHANNEL,
+	SD_CHANNEL, /* a file descriptor: completion channel */
+	SD_ASYNC,   /* a file descriptor: asynchronous events */
 	SD_XRCD,
 	SD_TYPE_MAX
 };
 
-/* The head of every object: its handle in one context's table, and how many others rest on it. */
+struct sd_ctx;
+struct sd_channel;
+
+/* The head of every object: its handle in one context's table, and how many others rest on it.
+ * An object that holds another counts itself in that one's users, and lets go in its free. */
 struct sd_obj {
 	enum sd_type type;
 	uint32_t handle;
 	uint32_t users; /* destroy is EBUSY while > 0 */
 	struct sd_ctx *ctx;
 	uint64_t user_handle;
+	struct sd_channel *async;     /* where its asynchronous events go; NULL: the context's first */
+	uint32_t events, comp_events; /* how many were sent */
 };
 
 struct sd_pd {
@@ -64,12 +74,11 @@ struct sd_pd {
 	uint32_t pdn;
 };
 
-/* A page bitmap of an on-demand MR: what the device has mapped. */
-struct sd_pages {
-	uint64_t *bits;
-	uint64_t num;
-	uint64_t mapped;
-};
+/* Which pages of an on-demand MR the device has mapped (odp.c). */
+struct sd_pages;
+
+/* With split_keys an ordinary MR has two keys; each is good on its own side of the wire only. */
+enum sd_side { SD_BOTH_SIDES, SD_LOCAL_SIDE, SD_REMOTE_SIDE };
 
 enum sd_mkey_kind { SD_MKEY_MR, SD_MKEY_IMPLICIT, SD_MKEY_NULL, SD_MKEY_KLM };
 
@@ -96,10 +105,11 @@ struct sd_mkey {
 	uint32_t pdn;
 	uint32_t access; /* IBV_ACCESS_* ; local read is always on */
 	uint64_t start, length;
-	/* SD_MKEY_MR */
+	/* SD_MKEY_MR, and SD_MKEY_IMPLICIT with start 0, va NULL and the length of the address space */
 	uint8_t *va; /* process address of start */
+	enum sd_side side;
 	bool on_demand;
-	struct sd_pages pages;
+	struct sd_pages *pages; /* the MR's, not the key's: both of its keys have the same */
 	/* SD_MKEY_KLM: octowords is the table size; list or repeat */
 	uint32_t octowords;
 	uint32_t num;
@@ -119,16 +129,19 @@ struct sd_attrs; /* parsed, checked for size and duplicates */
 const void *sd_attr_in(const struct sd_attrs *a, uint16_t id, uint32_t *ret_len);
 /* A fixed-size scalar or struct copied out; false when absent; longer input must be zero beyond. */
 bool sd_attr_get(const struct sd_attrs *a, uint16_t id, void *dst, uint32_t size);
-/* The object an IDR attribute names: 0, -ENOENT for a bad handle or type. */
-int sd_attr_obj(const struct sd_attrs *a, uint16_t id, enum sd_type type, void *ret_obj);
-/* Copy out as much as the caller has room for. 0 when the attribute is absent. */
+/* The object an attribute names. Handles and types were checked before the command runs, so NULL
+ * says only that an optional attribute is absent. Objects are checked for, never counted. */
+void *sd_attr_obj(const struct sd_attrs *a, uint16_t id);
+/* Copy out as much as the caller has room for. 0 when the attribute is absent, -EFAULT. */
 int sd_attr_put(const struct sd_attrs *a, uint16_t id, const void *src, uint32_t size);
 /* Return a new object's handle or fd in the attribute itself. */
-void sd_attr_put_handle(const struct sd_attrs *a, uint16_t id, uint32_t handle);
+int sd_attr_put_handle(const struct sd_attrs *a, uint16_t id, uint32_t handle);
 
+/* 0 or a negative errno. A create that fails after sd_obj_add frees what it made. */
 typedef int sd_command_fn(struct sd_ctx *ctx, const struct sd_attrs *a);
 
-/* The old write() commands arrive in an envelope: core in/out and driver in/out. */
+/* The old write() commands arrive in an envelope: core in/out and driver in/out. Inputs are copies,
+ * outputs are the process's addresses: written by sd_write_out and sd_write_uhw only. */
 struct sd_write {
 	const void *in;
 	uint32_t in_len;
@@ -144,26 +157,64 @@ typedef int sd_write_fn(struct sd_ctx *ctx, struct sd_write *w);
 int sd_write_out(struct sd_write *w, const void *resp, uint32_t size);
 int sd_write_uhw(struct sd_write *w, const void *resp, uint32_t size);
 
+/* The commands of the queue files; uverbs.c has their attributes' ids, sizes and types. A destroy is
+ * called with users == 0 only. */
+sd_command_fn sd_cmd_cq_create, sd_cmd_cq_destroy; /* cq.c */
+sd_command_fn sd_cmd_qp_create, sd_cmd_qp_destroy; /* qp.c */
+sd_command_fn sd_cmd_srq_create, sd_cmd_srq_destroy; /* srq.c */
+sd_write_fn sd_wr_modify_cq, sd_wr_resize_cq; /* modify_cq is the extended command */
+sd_write_fn sd_wr_modify_qp, sd_wr_query_qp; /* modify_qp: plain and extended, by in_len */
+sd_write_fn sd_wr_attach_mcast, sd_wr_detach_mcast;
+sd_write_fn sd_wr_modify_srq, sd_wr_query_srq;
+
+/* ---- copies to and from the process -------------------------------------------- */
+
+/* A bad pointer is -EFAULT, never a signal. */
+int sd_user_read(void *dst, const void *src, size_t size);
+int sd_user_write(void *dst, const void *src, size_t size);
+
 /* ---- the device (hca.c) -------------------------------------------------- */
 
 void sd_lock(void);
 void sd_unlock(void);
 
-/* Add an object to its context's table; obj->type set by the caller. -ENOMEM. */
+/* Add an object to its context's table. -ENOMEM. */
 int sd_obj_add(struct sd_ctx *ctx, struct sd_obj *obj, enum sd_type type);
 void *sd_obj_find(struct sd_ctx *ctx, enum sd_type type, uint32_t handle); /* NULL: none */
 void sd_obj_remove(struct sd_obj *obj);
 
-/* An asynchronous event of the context; element is the user_handle of the object. */
-void sd_event(struct sd_ctx *ctx, uint64_t element, enum ibv_event_type type);
+/* What the end of a context calls for each object that is left, users first: remove the object from
+ * its table, let go of what it holds, free it. Destroy commands end in the same functions. */
+void sd_cq_free(struct sd_obj *obj);
+void sd_qp_free(struct sd_obj *obj);
+void sd_srq_free(struct sd_obj *obj);
+
+/* ---- events (event.c) ------------------------------------------------------ */
+
+/* An asynchronous event of obj; port and device events have obj NULL and element as said. */
+void sd_event(struct sd_obj *obj, enum ibv_event_type type);
+void sd_event_ctx(struct sd_ctx *ctx, uint64_t element, enum ibv_event_type type);
+/* A completion event of a CQ. */
+void sd_channel_event(struct sd_channel *ch, struct sd_obj *cq);
+/* For destroy: forget the events of obj that the process has not read; how many it has read. */
+uint32_t sd_event_close(struct sd_obj *obj);
+uint32_t sd_channel_close(struct sd_channel *ch, struct sd_obj *cq);
+/* A completion channel as an object, to be counted in its users. */
+struct sd_obj *sd_channel_obj(struct sd_channel *ch);
 
 /* ---- keys (mkey.c) -------------------------------------------------------- */
 
 /* Hand out a key; indices come from one device-wide table and are reused. Never 0x00000400, the
  * repeat mark on the wire. -ENOMEM, -EAGAIN when the table is full (soft0.h max_keys). */
 int sd_mkey_alloc(struct sd_mkey **ret_mkey);
-void sd_mkey_free(struct sd_mkey *mkey); /* drops layout and page state too */
+void sd_mkey_free(struct sd_mkey *mkey); /* drops the layout too */
 struct sd_mkey *sd_mkey_find(uint32_t key);
+
+/* PRM CREATE_MKEY of an indirect key. out is the PRM answer (status, syndrome, index), written also
+ * on failure. 0, or the errno the kernel gives (-EREMOTEIO for a status that is not OK). The key's
+ * object is devx.c's, which calls sd_mkey_free at its end. */
+int sd_devx_create_mkey(struct sd_ctx *ctx, const uint8_t *in, uint32_t in_len, uint8_t *out,
+			uint32_t out_len, struct sd_mkey **ret_mkey);
 
 /* One piece of process memory that a key's bytes live in. */
 struct sd_piece {
@@ -185,7 +236,7 @@ int sd_translate(struct sd_pieces *out, uint32_t key, uint32_t pdn, uint64_t add
 
 /* ---- pages (odp.c) --------------------------------------------------------- */
 
-int sd_pages_init(struct sd_pages *p, uint64_t num);
+struct sd_pages *sd_pages_new(void);
 void sd_pages_free(struct sd_pages *p);
 /* The device touches memory: fault in what is not mapped. -EFAULT at a hole or a missing right. */
 int sd_odp_access(struct sd_mkey *leaf, uint8_t *va, uint64_t bytes, bool write);

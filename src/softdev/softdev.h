@@ -82,19 +82,8 @@ enum sd_side { SD_BOTH_SIDES, SD_LOCAL_SIDE, SD_REMOTE_SIDE };
 
 enum sd_mkey_kind { SD_MKEY_MR, SD_MKEY_IMPLICIT, SD_MKEY_NULL, SD_MKEY_KLM };
 
-/* One KLM as the device reads it from the wire, host order. */
-struct sd_klm {
-	uint64_t addr;
-	uint32_t bytes;
-	uint32_t key;
-};
-
-struct sd_rep {
-	uint64_t addr;
-	uint32_t key;
-	uint16_t bytes;
-	uint16_t stride;
-};
+/* What an indirect key's table says (mkey.h). */
+struct sd_layout;
 
 /* A memory key: what a work request's lkey or rkey leads to. */
 struct sd_mkey {
@@ -110,15 +99,10 @@ struct sd_mkey {
 	enum sd_side side;
 	bool on_demand;
 	struct sd_pages *pages; /* the MR's, not the key's: both of its keys have the same */
-	/* SD_MKEY_KLM: octowords is the table size; list or repeat */
-	uint32_t octowords;
-	uint32_t num;
-	bool repeat;
-	uint32_t repeat_count;
-	uint64_t cycle_bytes;
-	struct sd_klm *klms;
-	uint64_t *ends; /* klms: running total, for a binary search */
-	struct sd_rep *reps;
+	/* SD_MKEY_KLM */
+	uint32_t octowords; /* the table's size */
+	struct sd_layout *layout;
+	struct sd_staged *staged; /* the newest UMR that is not seen yet (strict mode) */
 };
 
 /* ---- attributes of one ioctl (uverbs.c) --------------------------------- */

@@ -173,6 +173,12 @@ void sd_cq_free(struct sd_obj *obj);
 void sd_qp_free(struct sd_obj *obj);
 void sd_srq_free(struct sd_obj *obj);
 
+/* Is pdn one of this context's PDs? */
+bool sd_pd_exists(struct sd_ctx *ctx, uint32_t pdn);
+
+/* Is that address one of the device's own? The only wire is the loopback. */
+bool sd_addr_is_ours(const struct ib_uverbs_qp_dest *dest);
+
 /* ---- events (event.c) ------------------------------------------------------ */
 
 /* An asynchronous event of obj; port and device events have obj NULL and element as said. */
@@ -239,6 +245,11 @@ int sd_copy(const struct sd_pieces *dst, const struct sd_pieces *src);
 void sd_engine_kick(void);
 /* The process is about to block on an fd of ours, or polls: let what is due complete. */
 void sd_engine_idle(void);
+
+/* The modes, hold or delay changed: see what can go on. */
+void sd_engine_update(void);
+/* A key dies: drop what is staged for it. */
+void sd_engine_forget_mkey(struct sd_mkey *mkey);
 
 /* ---- configuration (config.c) -------------------------------------------------- */
 

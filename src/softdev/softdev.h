@@ -161,6 +161,8 @@ int sd_user_write(void *dst, const void *src, size_t size);
 
 void sd_lock(void);
 void sd_unlock(void);
+/* Does this thread hold it? Its malloc may be somebody's who releases spin locks. */
+bool sd_lock_is_mine(void);
 
 /* Add an object to its context's table. -ENOMEM. */
 int sd_obj_add(struct sd_ctx *ctx, struct sd_obj *obj, enum sd_type type);

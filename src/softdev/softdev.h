@@ -49,7 +49,7 @@ enum sd_type {
 	SD_MW,
 	SD_UAR,
 	SD_CHANNEL, /* a file descriptor: completion channel */
-	SD_ASYNC,   /* a file descriptor: asynchronous events */
+	SD_ASYNC_FD, /* a file descriptor: asynchronous events */
 	SD_XRCD,
 	SD_TYPE_MAX
 };
@@ -196,6 +196,10 @@ struct sd_obj *sd_channel_obj(struct sd_channel *ch);
 
 /* ---- keys (mkey.c) -------------------------------------------------------- */
 
+/* The key of ibv_alloc_null_mr (the driver's dump_fill_mkey): good in every PD, in every context, reads
+ * as zeros and swallows writes. sd_mkey_find knows it; it is never handed out. */
+#define SD_NULL_KEY 0xfffffe00u
+
 /* Hand out a key; indices come from one device-wide table and are reused. Never 0x00000400, the
  * repeat mark on the wire. -ENOMEM, -EAGAIN when the table is full (soft0.h max_keys). */
 int sd_mkey_alloc(struct sd_mkey **ret_mkey);
@@ -210,9 +214,9 @@ int sd_devx_create_mkey(struct sd_ctx *ctx, const uint8_t *in, uint32_t in_len, 
 
 /* One piece of process memory that a key's bytes live in. */
 struct sd_piece {
-	uint8_t *va;
+	uint8_t *va; /* NULL with leaf NULL: the null MR */
 	uint64_t bytes;
-	struct sd_mkey *leaf; /* an MR's key, for page state; NULL for the null MR */
+	struct sd_mkey *leaf; /* an MR's key, for page state */
 };
 
 /* Append the pieces of [addr, addr + len) through key, in order. pdn and the needed rights are checked

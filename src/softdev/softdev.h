@@ -180,6 +180,7 @@ bool sd_pd_exists(struct sd_ctx *ctx, uint32_t pdn);
 
 /* Is that address one of the device's own? The only wire is the loopback. */
 bool sd_addr_is_ours(const struct ib_uverbs_qp_dest *dest);
+void sd_own_gid(uint8_t *ret_gid); /* 16 bytes */
 
 /* ---- events (event.c) ------------------------------------------------------ */
 

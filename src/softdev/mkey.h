@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What an indirect key holds, and how a UMR replaces it. */
+#ifndef SOFTDEV_MKEY_H
+#define SOFTDEV_MKEY_H
+
+#include "softdev.h"
+
+/* One entry of a list, or one block of a repeat, in host order. */
+struct sd_klm {
+	uint64_t addr;
+	uint64_t end; /* bytes of the list, or of one cycle, up to and with this entry */
+	uint32_t key;
+	uint32_t bytes;
+	uint32_t stride; /* repeat only */
+};
+
+/* Never changed once made: shared by reference between a key and what is staged for it. */
+struct sd_layout {
+	unsigned int refs;
+	bool repeat;
+	uint32_t num;
+	uint64_t cycles; /* 1 for a list */
+	struct sd_klm klm[];
+};
+
+/* What a UMR changes in a key. Staged and made visible by the engine, at once or later. */
+struct sd_staged {
+	struct sd_mkey *mkey; /* NULL: the key is gone */
+	uint32_t key;
+	bool free;
+	uint32_t access;
+	uint64_t start, length;
+	struct sd_layout *layout;
+};
+
+struct sd_layout *sd_layout_new(uint32_t num); /* NULL: no memory */
+struct sd_layout *sd_layout_get(struct sd_layout *layout);
+void sd_layout_put(struct sd_layout *layout);
+/* Bytes of one cycle. */
+uint64_t sd_layout_cycle(const struct sd_layout *layout);
+
+/* A copy of what the newest UMR made of the key. NULL: no memory. */
+struct sd_staged *sd_staged_new(struct sd_mkey *mkey);
+/* It is now what the next UMR starts from. */
+void sd_staged_post(struct sd_staged *st);
+/* It is seen from now on; frees st. */
+void sd_staged_apply(struct sd_staged *st);
+void sd_staged_free(struct sd_staged *st);
+
+/* The access bits of a key's context as IBV_ACCESS_*. */
+uint32_t sd_mkc_access(uint8_t flags);
+
+/* The key a UMR names, by its newest tag. */
+struct sd_mkey *sd_mkey_find_newest(uint32_t key);
+
+#endif /* SOFTDEV_MKEY_H */

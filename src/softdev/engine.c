@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * When work requests run and when their completions appear.
+ *
+ * A completion that may not appear yet waits in one line for the whole device: behind an unseen UMR
+ * (strict mode), held, or delayed. Everything after it waits behind it, so the order is kept.
+ *
+ * sync    a lock's release looks at the doorbells and runs what they rang for
+ * async   a lock's release wakes the engine's thread, which does so
+ * strict  as sync, but a UMR becomes visible, and its completion appears, only at a fence of its
+ *         queue pair or when the process comes back without having rung anything
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "queue.h"
+#include "thread.h"
+
+/* The line of completions that are not out yet. */
+struct due {
+	struct due *next;
+	struct sd_qp *qp;
+	struct sd_cq *cq;      /* NULL: no completion */
+	struct sd_staged *umr; /* NULL: none, or seen already */
+	uint64_t at;           /* ns, 0: at once */
+	struct sd_cqe cqe;
+};
+
+static struct {
+	struct due *first, **last;
+} line = { .last = &line.first };
+
+struct sd_qp *sd_qps;
+static bool running;
+
+uint64_t sd_now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+}
+
+/* ---- completions ---------------------------------------------------------------- */
+
+static void see(struct sd_staged **st)
+{
+	if (*st)
+		sd_staged_apply(*st);
+	*st = NULL;
+}
+
+static void put_out(struct sd_cq *cq, const struct sd_cqe *cqe)
+{
+	uint8_t opcode = cqe->cqe.op_own >> 4;
+
+	if (opcode == MLX5_CQE_REQ && sd_config.break_lost_completion && ++cq->lost == 3)
+		return;
+	sd_count("cqe", 1);
+	if (opcode == MLX5_CQE_REQ_ERR || opcode == MLX5_CQE_RESP_ERR)
+		sd_count("cqe.error", 1);
+	sd_cq_write(cq, cqe);
+}
+
+static void line_pop(void)
+{
+	struct due *d = line.first;
+
+	line.first = d->next;
+	if (!line.first)
+		line.last = &line.first;
+	see(&d->umr);
+	if (d->cq)
+		put_out(d->cq, &d->cqe);
+	free(d);
+}
+
+void sd_complete(struct sd_qp *qp, struct sd_cq *cq, const struct sd_cqe *cqe, struct sd_staged *st)
+{
+	bool later = line.first || sd_config.hold || sd_config.delay_us ||
+		     (st && sd_config.mode == SD_STRICT);
+	struct due *d = later ? calloc(1, sizeof(*d)) : NULL;
+
+	if (!d) {
+		/* No memory to wait in: out with everything, in order. */
+		while (line.first)
+			line_pop();
+		see(&st);
+		if (cqe)
+			put_out(cq, cqe);
+		return;
+	}
+	d->qp = qp;
+	if (cqe) {
+		d->cq = cq;
+		d->cqe = *cqe;
+	}
+	d->umr = st;
+	if (st)
+		sd_staged_post(st);
+	if (st && sd_config.mode != SD_STRICT)
+		see(&d->umr);
+	if (sd_config.delay_us)
+		d->at = sd_now_ns() + (uint64_t)sd_config.delay_us * 1000;
+	*line.last = d;
+	line.last = &d->next;
+}
+
+void sd_fence(struct sd_qp *qp)
+{
+	for (struct due *d = line.first; d; d = d->next)
+		if (d->qp == qp)
+			see(&d->umr);
+}
+
+void sd_forget_qp(struct sd_qp *qp)
+{
+	for (struct due *d = line.first; d; d = d->next) {
+		if (d->qp != qp)
+			continue;
+		see(&d->umr);
+		d->cq = NULL;
+		d->qp = NULL;
+	}
+}
+
+void sd_forget_cq(struct sd_cq *cq)
+{
+	for (struct due *d = line.first; d; d = d->next)
+		if (d->cq == cq)
+			d->cq = NULL;
+}
+
+void sd_engine_forget_mkey(struct sd_mkey *mkey)
+{
+	for (struct due *d = line.first; d; d = d->next) {
+		if (d->umr && d->umr->mkey == mkey) {
+			d->umr->mkey = NULL;
+			see(&d->umr);
+		}
+	}
+}
+
+/* Put out what may go. quiet: the process came back without ringing, so UMRs are seen. The answer is
+ * when the next one is due, 0 for none. */
+static uint64_t line_release(bool quiet)
+{
+	while (line.first) {
+		if (sd_config.hold || (line.first->umr && !quiet))
+			return 0;
+		if (line.first->at && line.first->at > sd_now_ns())
+			return line.first->at;
+		line_pop();
+	}
+	return 0;
+}
+
+/* ---- doorbells --------------------------------------------------------------------- */
+
+static bool changed(const uint32_t *db, uint16_t *seen)
+{
+	uint16_t now = (uint16_t)sd_db_read(db);
+
+	if (now == *seen)
+		return false;
+	*seen = now;
+	return true;
+}
+
+static bool scan(void)
+{
+	bool rang = false;
+
+	for (struct sd_qp *qp = sd_qps; qp; qp = qp->next) {
+		if (qp->state == IBV_QPS_RESET)
+			continue;
+		if (qp->sq_num)
+			rang |= changed(&qp->db[MLX5_SND_DBR], &qp->sq_seen);
+		if (qp->rq_num)
+			rang |= changed(&qp->db[MLX5_RCV_DBR], &qp->rq_seen);
+	}
+	for (struct sd_srq *srq = sd_srqs; srq; srq = srq->next)
+		rang |= changed(srq->db, &srq->seen);
+	return rang;
+}
+
+static void run(void)
+{
+	bool progress;
+
+	if (running)
+		return;
+	running = true;
+	do {
+		progress = false;
+		for (struct sd_qp *qp = sd_qps; qp; qp = qp->next)
+			progress |= sd_qp_work(qp);
+	} while (progress);
+	running = false;
+}
+
+static uint64_t next_stall(void)
+{
+	uint64_t at = 0;
+
+	for (struct sd_qp *qp = sd_qps; qp; qp = qp->next)
+		if (qp->stall != SD_RUNS && qp->stall_until != UINT64_MAX &&
+		    (!at || qp->stall_until < at))
+			at = qp->stall_until;
+	return at;
+}
+
+/* What the thread does each time it wakes; when to wake it next, 0: when told. */
+uint64_t sd_engine_step(void)
+{
+	uint64_t due, stall;
+
+	scan();
+	run();
+	due = line_release(true);
+	stall = next_stall();
+	return !due || (stall && stall < due) ? stall : due;
+}
+
+void sd_engine_run(void)
+{
+	if (sd_config.mode == SD_ASYNC && sd_thread_wake())
+		return;
+	scan();
+	run();
+	line_release(false);
+}
+
+void sd_engine_kick(void)
+{
+	bool rang;
+
+	if (!__atomic_load_n(&sd_qps, __ATOMIC_RELAXED) || sd_lock_is_mine())
+		return;
+	sd_lock();
+	rang = scan();
+	if (sd_config.mode != SD_ASYNC) {
+		if (rang)
+			run();
+		line_release(!rang);
+	} else if (rang && !sd_thread_wake()) {
+		/* No thread to be had: better late than never. */
+		sd_engine_step();
+	}
+	sd_unlock();
+}
+
+void sd_engine_idle(void)
+{
+	if (!__atomic_load_n(&sd_cqs, __ATOMIC_RELAXED) || sd_lock_is_mine())
+		return;
+	sd_lock();
+	if (sd_config.mode != SD_ASYNC || !sd_thread_wake()) {
+		scan();
+		run();
+		line_release(true);
+	}
+	for (struct sd_cq *cq = sd_cqs; cq; cq = cq->next)
+		sd_cq_check_arm(cq);
+	sd_unlock();
+}
+
+void sd_engine_update(void)
+{
+	sd_lock();
+	if (sd_config.mode != SD_ASYNC || !sd_thread_wake()) {
+		scan();
+		run();
+		line_release(false);
+	}
+	sd_unlock();
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The thread of asynchronous mode. */
+#ifndef SOFTDEV_THREAD_H
+#define SOFTDEV_THREAD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Make it look for work, starting it when there is none. Called with sd_lock held. false: no thread
+ * can be had. */
+bool sd_thread_wake(void);
+
+/* engine.c: one round of work, with sd_lock held. When to wake next, 0: when told. */
+uint64_t sd_engine_step(void);
+
+#endif /* SOFTDEV_THREAD_H */

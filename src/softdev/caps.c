@@ -207,8 +207,7 @@ bool sd_addr_is_ours(const struct ib_uverbs_qp_dest *dest)
 int sd_cmd_query_gid_entry(struct sd_ctx *ctx, const struct sd_attrs *a)
 {
 	const struct ib_uverbs_gid_entry e = gid_entry();
-	uint32_t port, index;
-	uint64_t flags;
+	uint64_t port, index, flags;
 
 	sd_attr_get(a, UVERBS_ATTR_QUERY_GID_ENTRY_PORT, &port, sizeof(port));
 	sd_attr_get(a, UVERBS_ATTR_QUERY_GID_ENTRY_GID_INDEX, &index, sizeof(index));
@@ -330,4 +329,11 @@ int sd_caps_hca(uint16_t op_mod, uint8_t *ret_page)
 	default:
 		return -EINVAL;
 	}
+}
+
+void sd_own_gid(uint8_t *ret_gid)
+{
+	const struct ib_uverbs_gid_entry e = gid_entry();
+
+	memcpy(ret_gid, e.gid, 16);
 }

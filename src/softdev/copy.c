@@ -69,7 +69,7 @@ static int run(struct batch *b)
 	if (atomic_load_explicit(&blocked, memory_order_relaxed))
 		return run_piped(b);
 	self = sd_raw(SYS_getpid);
-	ret = sd_raw(SYS_process_vm_readv, self, b->dst, b->num, b->src, b->num, 0);
+	ret = sd_raw(SYS_process_vm_readv, self, b->dst, b->num, b->src, b->num, 0L);
 	if (ret == -ENOSYS || ret == -EPERM) {
 		atomic_store_explicit(&blocked, true, memory_order_relaxed);
 		return run_piped(b);

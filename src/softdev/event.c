@@ -147,7 +147,7 @@ int sd_wr_create_comp_channel(struct sd_ctx *ctx, struct sd_write *w)
 static int transmit(struct sd_channel *ch, const union event *e)
 {
 	long ret = sd_raw(SYS_sendto, ch->out, e, ch->event_size, MSG_DONTWAIT | MSG_NOSIGNAL, NULL,
-			  0);
+			  0L);
 
 	return ret < 0 ? (int)ret : 0;
 }

@@ -392,7 +392,7 @@ long sd_device_mmap(int fd, void *va, size_t bytes, int prot, int flags, off_t o
 	if (prot & PROT_EXEC)
 		return -EPERM;
 	flags &= ~(MAP_SHARED | MAP_SHARED_VALIDATE);
-	ret = sd_raw(SYS_mmap, va, bytes, prot, flags | MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	ret = sd_raw(SYS_mmap, va, bytes, prot, flags | MAP_PRIVATE | MAP_ANONYMOUS, -1L, 0L);
 	if (ret < 0 && ret > -4096)
 		return ret;
 	*ret_va = (void *)ret;

@@ -345,7 +345,7 @@ PUBLIC int ppoll(struct pollfd *fds, nfds_t num, const struct timespec *timeout,
 	poll_idle(fds, num);
 	if (timeout)
 		left = *timeout; /* the system call writes what is left */
-	return (int)syscall(SYS_ppoll, fds, num, timeout ? &left : NULL, mask, _NSIG / 8);
+	return (int)syscall(SYS_ppoll, fds, num, timeout ? &left : NULL, mask, (size_t)_NSIG / 8);
 }
 
 PUBLIC int select(int num, fd_set *r, fd_set *w, fd_set *e, struct timeval *timeout)
@@ -366,7 +366,7 @@ PUBLIC int epoll_pwait(int fd, struct epoll_event *events, int max, int timeout,
 {
 	if (sd_file_any())
 		idle();
-	return (int)syscall(SYS_epoll_pwait, fd, events, max, timeout, mask, _NSIG / 8);
+	return (int)syscall(SYS_epoll_pwait, fd, events, max, timeout, mask, (size_t)_NSIG / 8);
 }
 
 /* ---- memory: on-demand MRs forget what the process takes away -------------------- */

@@ -78,7 +78,8 @@ enum ibmr_code ibmri_code_of(int err_no)
 }
 
 /* Append to buf; a sentence cut at the end never stops within a UTF-8 character. */
-static void append(char *buf, size_t size, const char *fmt, va_list ap)
+__attribute__((format(printf, 3, 0))) static void append(char *buf, size_t size, const char *fmt,
+							 va_list ap)
 {
 	size_t used = strlen(buf);
 	int n = vsnprintf(buf + used, size - used, fmt, ap);
@@ -100,8 +101,9 @@ static void append(char *buf, size_t size, const char *fmt, va_list ap)
 	}
 }
 
-static void fill(struct ibmr_err *err, enum ibmr_code code, const char *origin, int sys_errno,
-		 const char *fmt, va_list ap)
+__attribute__((format(printf, 5, 0))) static void fill(struct ibmr_err *err, enum ibmr_code code,
+						       const char *origin, int sys_errno,
+						       const char *fmt, va_list ap)
 {
 	memset(err, 0, sizeof(*err));
 	err->code = code;

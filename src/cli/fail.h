@@ -68,6 +68,8 @@ struct fail {
 
 /* A place in a document, as a chain of frames on the stack, so that walking costs nothing until
  * something is wrong. A frame is a member (name) or an element (index, when name is NULL). */
+#define SPEC_FRAMES 48 /* more than a document of SPEC_MAX_DEPTH can need */
+
 struct at {
 	const struct at *up; /* NULL: this frame is a child of the document */
 	const char *name;

@@ -3,11 +3,13 @@
  * JSON in: text -> document -> steps. Everything here is about form; what depends on objects is the
  * dispatcher's.
  *
- *   json_text.c   reading a file, and what is wrong with text before it is JSON
+ *   json_file.c   reading a file
+ *   json_text.c   text to JSON, and what is wrong with text
  *   number.c      sizes and addresses
  *   words.c       access words, names, the nearest known word
  *   member.c      one table-driven walk over an object's members
  *   step.c        the tables of the commands, and the rules between their members
+ *   expect.c      what a step may expect of its result
  *   plan.c        SPEC or PLAN, and a plan's frame
  *
  * Names and strings in parsed records are borrowed from the json_t, which must outlive them.
@@ -211,7 +213,8 @@ struct member {
 	enum member_type type;
 	bool required;
 	const char *const *words; /* MEMBER_WORD: what it may be, NULL terminated */
-	size_t offset;		  /* of its field; the parser's own */
+	size_t offset;		  /* of its field, and its bit in a set; the parser's own */
+	unsigned bit;
 };
 
 /* The members of a command, beside do, mr and expect. */
@@ -223,7 +226,8 @@ bool step_takes_mr(enum step_do verb);
 
 enum spec_kind { SPEC_FILL, SPEC_PLAN };
 
-/* Which of the two a document is; spec_type when no object, spec_missing when neither. */
+/* Which of the two a document is, and that its schema is one we read: the first look at a document.
+ * spec_type when it is no object, spec_missing when it is neither. */
 int spec_kind(const json_t *doc, enum spec_kind *ret_kind, struct fail *f);
 
 /* A fill SPEC as the step that `fill` makes of it: mr (borrowed) may be NULL for `check`. */

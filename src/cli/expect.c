@@ -115,7 +115,7 @@ static int check_mr(const json_t *mr, struct fail *f)
 	return check_names(mr, &at, "the result's mr", mr_members, f);
 }
 
-int expect_check(const json_t *expect, enum step_do verb, enum fail_code *ret_error, struct fail *f)
+int expect_form(const json_t *expect, enum step_do verb, enum fail_code *ret_error, struct fail *f)
 {
 	const json_t *error = json_object_get(expect, "error");
 	const json_t *hex = json_object_get(expect, "hex");

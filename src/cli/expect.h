@@ -6,7 +6,6 @@
 #include "spec.h"
 
 /* The form of an expect object: {"error": CODE}, or members that the result of verb has. */
-int expect_check(const json_t *expect, enum step_do verb, enum fail_code *ret_error,
-		 struct fail *f);
+int expect_form(const json_t *expect, enum step_do verb, enum fail_code *ret_error, struct fail *f);
 
 #endif /* CLI_EXPECT_H */

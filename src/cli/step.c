@@ -517,7 +517,7 @@ static int parse_form(const json_t *object, enum step_do verb, const char *what,
 	step.verb = verb;
 	step.mr = form.mr;
 	if (SEEN(expect)) {
-		ret = expect_check(form.expect, verb, &step.expect_error, f);
+		ret = expect_form(form.expect, verb, &step.expect_error, f);
 		if (ret)
 			return ret;
 		step.expect = form.expect;

@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * ibmr check: a document's form, and what a device with stated limits would say to it.
+ *
+ * A plan goes through the same dispatcher as `run`, over a context without a device, so that the
+ * two cannot disagree. A lone fill spec becomes the steps around it: members, create, fill.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "budget.h"
+#include "cli.h"
+#include "foretell.h"
+#include "out.h"
+#include "session.h"
+#include "spec.h"
+#include "targets.h"
+#include "words.h"
+
+struct check {
+	const struct cli *cli;
+	json_t *doc;
+	enum spec_kind kind;
+	const struct ibmr_caps *target;
+	struct session *session;
+	struct budget budget;
+	json_t *unchecked; /* names of a lone spec's MRs without a length */
+	size_t steps;
+};
+
+static int named_target(const char *name, const struct ibmr_caps **ret_target, struct fail *f)
+{
+	const char *names[8];
+	size_t num;
+
+	*ret_target = target_find(name);
+	if (*ret_target)
+		return 0;
+	for (num = 0; num < 8 && targets[num].name[0]; num++)
+		names[num] = targets[num].name;
+	fail_set(f, FAIL_USAGE, "there is no target '%s'", name);
+	hint_words(f, name, names, num);
+	return -EINVAL;
+}
+
+/* ---- a plan -------------------------------------------------------------------- */
+
+static int check_step(struct check *c, const struct step *step, struct fail *f)
+{
+	bool made = step->verb == STEP_REG || step->verb == STEP_CREATE;
+	struct reply reply;
+	int ret, rc;
+
+	rc = dispatch_step(c->session, step, &reply);
+	ret = foretell_outcome(c->session, step, &reply, rc, f);
+	if (!ret && !rc && (made || step->verb == STEP_FILL))
+		ret = budget_note(&c->budget, c->session, step->mr, made, f);
+	reply_clear(&reply);
+	return ret;
+}
+
+static int check_plan(struct check *c, struct fail *f)
+{
+	struct plan plan;
+	char prefix[32];
+	size_t i;
+	int ret;
+
+	if (c->cli->opts.num_mrs)
+		return fail_set(f, FAIL_USAGE,
+				"--mr is for a lone fill spec: a plan makes its own MRs");
+	ret = plan_parse(c->doc, &plan, f);
+	if (ret)
+		return ret;
+	c->steps = plan.num;
+	if (!c->target)
+		c->target = target_of_device(plan.device);
+	ret = session_open_dry(c->target, &c->session, f);
+	for (i = 0; !ret && i < plan.num; i++) {
+		ret = check_step(c, &plan.steps[i], f);
+		if (ret) {
+			snprintf(prefix, sizeof(prefix), "/steps/%zu", i);
+			fail_under(f, prefix);
+		}
+	}
+	plan_free(&plan);
+	return ret;
+}
+
+/* ---- a lone spec ------------------------------------------------------------------ */
+
+/* The name of the MR that the spec fills: none that a document can use. */
+#define FILLED "spec/"
+
+struct given {
+	const char *name;
+	uint64_t length;
+	bool used;
+};
+
+/* NAME=SIZE; a name may have '=' in it, a size has none. The name is a copy in names. */
+static int parse_given(const char *arg, json_t *names, struct given *ret_given, struct fail *f)
+{
+	const char *equals = strrchr(arg, '=');
+	json_t *name;
+	int ret;
+
+	if (!equals)
+		return fail_set(f, FAIL_USAGE, "--mr '%s': NAME=SIZE belongs here", arg);
+	name = json_stringn(arg, equals - arg);
+	if (!name)
+		return fail_set(f, FAIL_USAGE, "--mr '%s': the name is not UTF-8", arg);
+	if (json_array_append_new(names, name))
+		return fail_nomem(f);
+	ret_given->used = false;
+	ret = spec_name(name, NULL, &ret_given->name, f);
+	if (!ret)
+		ret = spec_number_text(equals + 1, strlen(equals + 1), NULL, &ret_given->length, f);
+	if (ret) {
+		f->code = FAIL_USAGE;
+		f->has_where = false;
+		return ret;
+	}
+	if (!ret_given->length)
+		return fail_set(f, FAIL_USAGE, "--mr '%s': length 0: at least 1", arg);
+	return 0;
+}
+
+static int parse_givens(const struct cli_options *opts, json_t *names, struct given *givens,
+			struct fail *f)
+{
+	size_t i, j;
+	int ret;
+
+	for (i = 0; i < opts->num_mrs; i++) {
+		ret = parse_given(opts->mrs[i], names, &givens[i], f);
+		if (ret)
+			return ret;
+		for (j = 0; j < i; j++)
+			if (!strcmp(givens[j].name, givens[i].name))
+				return fail_set(f, FAIL_USAGE, "--mr '%s' is given twice",
+						givens[i].name);
+	}
+	return 0;
+}
+
+/* Carry out a step of ours; its failure is the document's. */
+static int internal_step(struct check *c, const struct step *step, struct fail *f)
+{
+	struct reply reply;
+	int ret = dispatch_step(c->session, step, &reply);
+
+	if (ret)
+		*f = reply.fail;
+	reply_clear(&reply);
+	return ret;
+}
+
+static int note_unchecked(struct check *c, const char *name, struct fail *f)
+{
+	json_t *entry = json_pack("{s:s, s:n, s:n, s:n, s:n}", "name", name, "length",
+				  "locked_bytes", "form", "entries");
+
+	if (json_array_append_new(c->unchecked, json_string(name))) {
+		json_decref(entry);
+		return fail_nomem(f);
+	}
+	return budget_add(&c->budget, entry, f);
+}
+
+/* A member: with the length it was given, or so long that no entry can pass its end. It has every
+ * right that the fill asks for, since a lone spec says nothing of its members' rights. */
+static int add_member(struct check *c, const char *name, const struct given *given, uint64_t access,
+		      struct fail *f)
+{
+	struct step reg = { .verb = STEP_REG, .mr = name };
+	int ret;
+
+	reg.reg.length = given ? given->length : INT64_MAX;
+	if (!given && reg.reg.length > c->target->max_mr_size)
+		reg.reg.length = c->target->max_mr_size;
+	reg.reg.access = (access & IBMR_ACCESS_FILL) | IBMR_ACCESS_LOCAL_WRITE;
+	ret = internal_step(c, &reg, f);
+	if (ret) {
+		f->has_where = false;
+		return ret;
+	}
+	return given ? budget_note(&c->budget, c->session, name, true, f)
+		     : note_unchecked(c, name, f);
+}
+
+/* Members for all entries. *ret_open: the total depends on a length that is not known. */
+static int add_members(struct check *c, const struct step_fill *fill, struct given *givens,
+		       bool *ret_open, struct fail *f)
+{
+	size_t i, g, num = c->cli->opts.num_mrs;
+	int ret;
+
+	for (i = 0; i < fill->num; i++) {
+		struct step_entry *e = &fill->entries[i];
+
+		for (g = 0; g < num && strcmp(givens[g].name, e->mr); g++)
+			;
+		if (g < num)
+			givens[g].used = true;
+		if (!session_find(c->session, e->mr)) {
+			ret = add_member(c, e->mr, g < num ? &givens[g] : NULL, fill->access, f);
+			if (ret)
+				return ret;
+		}
+		if (g == num && e->length == IBMR_TO_END) {
+			e->length = 1;
+			*ret_open = true;
+		}
+	}
+	for (g = 0; g < num; g++)
+		if (!givens[g].used)
+			return fail_set(f, FAIL_USAGE, "--mr '%s': the spec names no such MR",
+					givens[g].name);
+	return 0;
+}
+
+static int fill_spec(struct check *c, const struct step *fill, bool open, struct fail *f)
+{
+	const struct at list = { .name = fill->fill.repeat ? "blocks" : "klms" };
+	struct step create = { .verb = STEP_CREATE, .mr = FILLED };
+	json_t *entry;
+	int ret;
+
+	create.create.max_klms = fill->fill.num;
+	create.create.split = fill->fill.split;
+	ret = internal_step(c, &create, f);
+	if (ret) {
+		fail_at(f, f->code == FAIL_LIMIT ? &list : NULL);
+		return ret;
+	}
+	ret = internal_step(c, fill, f);
+	if (!ret)
+		ret = budget_note(&c->budget, c->session, FILLED, true, f);
+	if (ret)
+		return ret;
+	entry = json_array_get(c->budget.mrs, json_array_size(c->budget.mrs) - 1);
+	if (json_object_set_new(entry, "name", json_null()) ||
+	    (open && json_object_set_new(entry, "length", json_null())))
+		return fail_nomem(f);
+	return 0;
+}
+
+static int check_fill(struct check *c, struct fail *f)
+{
+	size_t num = c->cli->opts.num_mrs;
+	struct given *givens = calloc(num + 1, sizeof(*givens));
+	json_t *names = json_array();
+	bool open = false;
+	struct step step;
+	int ret;
+
+	ret = names && givens ? parse_givens(&c->cli->opts, names, givens, f) : fail_nomem(f);
+	if (ret)
+		goto free_givens;
+	ret = spec_parse_fill(c->doc, FILLED, &step, f);
+	if (ret)
+		goto free_givens;
+	if (!c->target)
+		c->target = target_of_device(NULL);
+	ret = session_open_dry(c->target, &c->session, f);
+	if (!ret)
+		ret = add_members(c, &step.fill, givens, &open, f);
+	if (!ret)
+		ret = fill_spec(c, &step, open, f);
+	step_free(&step);
+free_givens:
+	json_decref(names);
+	free(givens);
+	return ret;
+}
+
+/* ---- the command ----------------------------------------------------------------- */
+
+static int check_document(struct check *c, struct fail *f)
+{
+	struct spec_text text;
+	int ret;
+
+	if (c->cli->opts.target) {
+		ret = named_target(c->cli->opts.target, &c->target, f);
+		if (ret)
+			return ret;
+	}
+	ret = spec_read(c->cli->args[0], &text, f);
+	if (ret)
+		return ret;
+	ret = spec_parse_text(&text, &c->doc, f);
+	spec_text_free(&text);
+	if (!ret)
+		ret = spec_kind(c->doc, &c->kind, f);
+	if (!ret)
+		ret = budget_init(&c->budget, f);
+	if (ret)
+		return ret;
+	c->unchecked = json_array();
+	if (!c->unchecked)
+		return fail_nomem(f);
+	return c->kind == SPEC_PLAN ? check_plan(c, f) : check_fill(c, f);
+}
+
+/* NULL: out of memory. */
+static json_t *make_result(const struct check *c)
+{
+	bool plan = c->kind == SPEC_PLAN;
+
+	return json_pack("{s:s, s:s, s:o, s:o, s:O, s:O}", "kind", plan ? "plan" : "spec", "target",
+			 c->target->name, "steps",
+			 plan ? json_integer((json_int_t)c->steps) : json_null(), "locked_bytes",
+			 json_array_size(c->unchecked) ? json_null()
+						       : json_integer((json_int_t)c->budget.locked),
+			 "mrs", c->budget.mrs, "unchecked", c->unchecked);
+}
+
+int cmd_check(struct cli *cli)
+{
+	struct check c = { .cli = cli };
+	struct fail f, closing;
+	json_t *result = NULL;
+	int ret;
+
+	ret = check_document(&c, &f);
+	if (!ret)
+		result = make_result(&c);
+	if (c.session && session_close(c.session, &closing) && !ret) {
+		f = closing;
+		ret = -EIO;
+	}
+	json_decref(c.unchecked);
+	budget_free(&c.budget);
+	json_decref(c.doc);
+	if (!ret)
+		return answer_result(cli, NULL, result);
+	json_decref(result);
+	return answer_fail(cli, NULL, &f);
+}

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * One invocation of ibmr: what the command line said, and the commands.
+ *
+ * A command reads its struct cli, does its work and ends by printing its answer with one of the
+ * answer_ calls of out.h, whose value it returns: the exit status.
+ */
+#ifndef CLI_H
+#define CLI_H
+
+#include <argp.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "fail.h"
+
+enum cli_format { FORMAT_JSON, FORMAT_JSONL, FORMAT_TEXT };
+
+/* Strings are borrowed from argv and the environment. */
+struct cli_options {
+	const char *device; /* --device, else $IBMR_DEVICE, else NULL */
+	const char *socket; /* --socket, else $IBMR_SOCKET, else NULL */
+	enum cli_format format;
+	uint32_t timeout_ms;  /* of each step */
+	uint32_t deadline_ms; /* of the whole command; 0: none */
+	uint8_t port;	      /* 0: the first ACTIVE one */
+	int gid_index;	      /* -1: the library's choice */
+	bool keep_going;
+	const char *target; /* check */
+	const char **mrs;   /* check: each NAME=SIZE as given; owned */
+	size_t num_mrs;
+};
+
+struct cli {
+	struct cli_options opts;
+	const struct command *command; /* NULL until the command word is known */
+	char **args;		       /* the command's arguments, NULL terminated */
+	int num_args;
+	int argc; /* as main got them, for the re-execution */
+	char **argv;
+	char **own_argv;   /* argv without the command word; args points into it */
+	uint64_t start_ns; /* CLOCK_MONOTONIC */
+	int plan_fd;	   /* a plan that the ibmr which executed this one had read; -1: none */
+	bool reexecuted;
+};
+
+/* The keys of all options; one table would hide which command knows which. */
+enum cli_key {
+	OPT_DEVICE = 0x100,
+	OPT_SOCKET,
+	OPT_FORMAT,
+	OPT_TIMEOUT,
+	OPT_DEADLINE,
+	OPT_HELP,
+	OPT_VERSION,
+	OPT_PORT,
+	OPT_GID_INDEX,
+	OPT_KEEP_GOING,
+	OPT_TARGET,
+	OPT_MR,
+};
+
+struct command {
+	const char *word;
+	const char *args; /* for usage and --help: "PLAN" */
+	int min_args, max_args;
+	bool rest; /* the first argument ends the options: all that follows belongs to it */
+	const char *summary;
+	const char *doc;
+	const struct argp_option *options; /* its own; ends with {0} */
+	int (*run)(struct cli *cli);
+};
+
+extern const struct command commands[]; /* ends with a NULL word */
+
+/* Parse argv. 0: cli->command is to run. 1: help or version was printed, with *ret_status. Negative:
+ * reterr says why (usage, no_memory), and cli->opts.format is what was asked for all the same. */
+int cli_parse(struct cli *cli, int argc, char **argv, int *ret_status, struct fail *reterr);
+void cli_free(struct cli *cli);
+
+/* "10s", "250ms", "5m", "1h" -> milliseconds; -EINVAL for all else, 0 and what 32 bits do not hold. */
+int parse_duration(const char *text, uint32_t *ret_ms);
+
+int cmd_check(struct cli *cli);
+int cmd_devices(struct cli *cli);
+int cmd_exec(struct cli *cli);
+int cmd_run(struct cli *cli);
+
+uint64_t now_ns(void);
+
+/* ---- signals.c ----------------------------------------------------------- */
+
+/* Catch SIGINT, SIGTERM and SIGHUP where they are not ignored, and ignore SIGPIPE. From now on they
+ * only raise signals_cancel; no system call is restarted. */
+void signals_init(void);
+/* Raise signals_cancel when so much time has passed since the start of the program. */
+void signals_deadline(const struct cli *cli);
+/* For an image that takes this one's place: nothing is lost on the way. */
+void signals_block(void);
+void signals_restore(void); /* undo init and block, for a program that is not ours */
+
+/* Non-zero when the work should end; lent to ibmr_ctx_opts.cancel. */
+extern volatile sig_atomic_t signals_cancel;
+/* From now on a signal is noted but ends no wait, so that releasing can finish. */
+void signals_hold(void);
+
+/* If the work should end: fill f (interrupted, or timeout for the deadline) and return -EINTR. */
+int signals_check(struct fail *f);
+/* A failure that the cancel flag caused is what raised it: interrupted or the deadline's timeout. */
+void signals_explain(struct fail *f);
+
+#endif /* CLI_H */

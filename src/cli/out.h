@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Standard output: exactly one JSON document, whatever happens.
+ *
+ * The writer allocates nothing, so that running out of memory is answered like all else. A failed
+ * write is remembered and makes the command fail.
+ */
+#ifndef CLI_OUT_H
+#define CLI_OUT_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cli.h"
+
+struct writer {
+	int fd;
+	bool compact;
+	int error; /* negative errno of the first write that failed */
+	unsigned depth;
+	bool empty;	/* nothing yet in the innermost container */
+	bool after_key; /* a value comes next */
+	char last;	/* byte written */
+	size_t used;
+	char buf[16384]; /* an error with every byte escaped fits */
+};
+
+/* fd -1: nothing is written; what fits into buf is there, used bytes of it. */
+void writer_init(struct writer *w, int fd, bool compact);
+void writer_begin(struct writer *w, char bracket); /* '{' or '[' */
+void writer_end(struct writer *w, char bracket);   /* '}' or ']' */
+void writer_key(struct writer *w, const char *key);
+void writer_null(struct writer *w);
+void writer_bool(struct writer *w, bool value);
+void writer_int(struct writer *w, int64_t value);
+void writer_string(struct writer *w, const char *value); /* NULL: null */
+void writer_micros(struct writer *w, uint64_t ns);	 /* as microseconds, three decimals */
+void writer_json(struct writer *w, const json_t *value); /* NULL: null */
+void writer_fail(struct writer *w, const struct fail *fail);
+void writer_text(struct writer *w, const char *text); /* as it is: for --format text */
+/* End the document or the text with a newline, if there is none, and flush. 0 or a negative errno. */
+int writer_finish(struct writer *w);
+
+/* text.c: a result for eyes, as an indented list of names and values. */
+void text_value(struct writer *w, const json_t *value);
+
+/* The device of an answer; an empty name is null. */
+struct answer_device {
+	char name[64];
+	bool software;
+};
+
+/* The head of every document: schema, command, ok, device and the time so far. */
+void answer_head(struct writer *w, const struct cli *cli, bool ok, const struct answer_device *dev);
+/* Finish the document and turn a failed write into the exit status. */
+int answer_end(struct writer *w, const struct cli *cli, int status);
+
+/* Print the whole answer and return the exit status. dev may be NULL. The result is taken; NULL means
+ * that there was no memory for it. */
+int answer_result(const struct cli *cli, const struct answer_device *dev, json_t *result);
+int answer_fail(const struct cli *cli, const struct answer_device *dev, const struct fail *fail);
+
+/* The failure in words for people, on standard error. */
+void complain(const struct cli *cli, const struct fail *fail);
+
+#endif /* CLI_OUT_H */

@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * JSON to a descriptor without allocating: two spaces a level, or compact.
+ *
+ * Numbers are written by hand: no locale is asked, and a time has three decimals at most.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "out.h"
+
+void writer_init(struct writer *w, int fd, bool compact)
+{
+	w->fd = fd;
+	w->compact = compact;
+	w->error = 0;
+	w->depth = 0;
+	w->empty = true;
+	w->after_key = false;
+	w->used = 0;
+	w->last = '\n';
+}
+
+static void flush(struct writer *w)
+{
+	size_t done = 0;
+
+	if (w->fd < 0)
+		w->error = -ENOBUFS;
+	while (done < w->used && !w->error) {
+		ssize_t n = write(w->fd, w->buf + done, w->used - done);
+
+		if (n > 0)
+			done += (size_t)n;
+		else if (n == 0)
+			w->error = -EIO;
+		else if (errno != EINTR)
+			w->error = -errno;
+	}
+	w->used = 0;
+}
+
+static void put(struct writer *w, const char *bytes, size_t num)
+{
+	while (num > 0) {
+		size_t room = sizeof(w->buf) - w->used;
+		size_t part = num < room ? num : room;
+
+		memcpy(w->buf + w->used, bytes, part);
+		w->last = bytes[part - 1];
+		w->used += part;
+		bytes += part;
+		num -= part;
+		if (w->used == sizeof(w->buf))
+			flush(w);
+	}
+}
+
+void writer_text(struct writer *w, const char *text)
+{
+	put(w, text, strlen(text));
+}
+
+static void new_line(struct writer *w)
+{
+	unsigned i;
+
+	if (w->compact)
+		return;
+	put(w, "\n", 1);
+	for (i = 0; i < w->depth; i++)
+		put(w, "  ", 2);
+}
+
+/* What stands before a value or a key, by what came before it. */
+static void separate(struct writer *w)
+{
+	if (w->after_key) {
+		w->after_key = false;
+		return;
+	}
+	if (!w->empty)
+		put(w, ",", 1);
+	if (w->depth > 0)
+		new_line(w);
+	w->empty = false;
+}
+
+void writer_begin(struct writer *w, char bracket)
+{
+	separate(w);
+	put(w, &bracket, 1);
+	w->depth++;
+	w->empty = true;
+}
+
+void writer_end(struct writer *w, char bracket)
+{
+	w->depth--;
+	if (!w->empty)
+		new_line(w);
+	put(w, &bracket, 1);
+	w->empty = false;
+}
+
+static void quoted(struct writer *w, const char *s, size_t num)
+{
+	static const char hex[] = "0123456789abcdef";
+	size_t i;
+
+	put(w, "\"", 1);
+	for (i = 0; i < num; i++) {
+		unsigned char c = (unsigned char)s[i];
+		char escape[6] = { '\\', (char)c, '0', '0' };
+
+		if (c == '"' || c == '\\') {
+			put(w, escape, 2);
+		} else if (c == '\n' || c == '\t' || c == '\r') {
+			escape[1] = c == '\n' ? 'n' : c == '\t' ? 't' : 'r';
+			put(w, escape, 2);
+		} else if (c < 0x20 || c == 0x7f) {
+			escape[1] = 'u';
+			escape[4] = hex[c >> 4];
+			escape[5] = hex[c & 15];
+			put(w, escape, 6);
+		} else {
+			put(w, s + i, 1);
+		}
+	}
+	put(w, "\"", 1);
+}
+
+void writer_key(struct writer *w, const char *key)
+{
+	separate(w);
+	quoted(w, key, strlen(key));
+	put(w, ": ", w->compact ? 1 : 2);
+	w->after_key = true;
+}
+
+static void plain(struct writer *w, const char *text)
+{
+	separate(w);
+	writer_text(w, text);
+}
+
+void writer_null(struct writer *w)
+{
+	plain(w, "null");
+}
+
+void writer_bool(struct writer *w, bool value)
+{
+	plain(w, value ? "true" : "false");
+}
+
+void writer_int(struct writer *w, int64_t value)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), "%" PRId64, value);
+	plain(w, text);
+}
+
+void writer_string(struct writer *w, const char *value)
+{
+	if (!value) {
+		writer_null(w);
+		return;
+	}
+	separate(w);
+	quoted(w, value, strlen(value));
+}
+
+/* thousandths, with the decimals that say something, one at least: a real stays a real */
+static void thousandths(struct writer *w, bool negative, uint64_t value)
+{
+	char text[40];
+	size_t len;
+
+	snprintf(text, sizeof(text), "%s%" PRIu64 ".%03u", negative ? "-" : "", value / 1000,
+		 (unsigned)(value % 1000));
+	len = strlen(text);
+	while (text[len - 1] == '0' && text[len - 2] != '.')
+		text[--len] = '\0';
+	plain(w, text);
+}
+
+void writer_micros(struct writer *w, uint64_t ns)
+{
+	thousandths(w, false, ns);
+}
+
+static void real(struct writer *w, double value)
+{
+	double scaled = round(fabs(value) * 1000);
+
+	/* NaN compares false too */
+	if (!(scaled < 1.8e19))
+		writer_null(w);
+	else
+		thousandths(w, value < 0 && scaled > 0, (uint64_t)scaled);
+}
+
+static void array(struct writer *w, const json_t *value)
+{
+	size_t i;
+
+	writer_begin(w, '[');
+	for (i = 0; i < json_array_size(value); i++)
+		writer_json(w, json_array_get(value, i));
+	writer_end(w, ']');
+}
+
+static void object(struct writer *w, const json_t *value)
+{
+	/* the iterator calls take a pointer to non-const but change nothing */
+	json_t *obj = (json_t *)value;
+	void *it;
+
+	writer_begin(w, '{');
+	for (it = json_object_iter(obj); it; it = json_object_iter_next(obj, it)) {
+		writer_key(w, json_object_iter_key(it));
+		writer_json(w, json_object_iter_value(it));
+	}
+	writer_end(w, '}');
+}
+
+void writer_json(struct writer *w, const json_t *value)
+{
+	switch (value ? json_typeof(value) : JSON_NULL) {
+	case JSON_OBJECT:
+		object(w, value);
+		break;
+	case JSON_ARRAY:
+		array(w, value);
+		break;
+	case JSON_STRING:
+		separate(w);
+		quoted(w, json_string_value(value), json_string_length(value));
+		break;
+	case JSON_INTEGER:
+		writer_int(w, json_integer_value(value));
+		break;
+	case JSON_REAL:
+		real(w, json_real_value(value));
+		break;
+	case JSON_TRUE:
+	case JSON_FALSE:
+		writer_bool(w, json_is_true(value));
+		break;
+	case JSON_NULL:
+		writer_null(w);
+		break;
+	}
+}
+
+int writer_finish(struct writer *w)
+{
+	if (w->last != '\n')
+		put(w, "\n", 1);
+	flush(w);
+	w->empty = true;
+	return w->error;
+}

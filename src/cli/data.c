@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "data.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "cli.h"
+
+/* ---- memory that may not be there --------------------------------------------- */
+
+/* The kernel copies: a page that cannot be had is an errno there and a signal here. Raw, since what
+ * changes this memory is a device, which no tool follows. */
+static int copy_by_kernel(long call, void *local, const void *remote, size_t num)
+{
+	struct iovec here = { local, num };
+	struct iovec there = { (void *)remote, num };
+	long n;
+
+	while (num > 0) {
+		n = syscall(call, getpid(), &here, 1UL, &there, 1UL, 0UL);
+		if (n <= 0)
+			return n == 0 ? -EFAULT : -errno;
+		num -= (size_t)n;
+		here.iov_base = (char *)here.iov_base + n;
+		there.iov_base = (char *)there.iov_base + n;
+		here.iov_len = there.iov_len = num;
+	}
+	return 0;
+}
+
+int memory_write(void *dst, const void *src, size_t num)
+{
+	int rc = copy_by_kernel(SYS_process_vm_writev, (void *)src, dst, num);
+
+	/* some containers forbid the call */
+	if (rc == -ENOSYS || rc == -EPERM) {
+		memcpy(dst, src, num);
+		return 0;
+	}
+	return rc;
+}
+
+int memory_read(void *dst, const void *src, size_t num)
+{
+	int rc = copy_by_kernel(SYS_process_vm_readv, dst, src, num);
+
+	if (rc == -ENOSYS || rc == -EPERM) {
+		memcpy(dst, src, num);
+		return 0;
+	}
+	return rc;
+}
+
+/* ---- files -------------------------------------------------------------------- */
+
+char *data_path(const char *name)
+{
+	static const char word[] = "$TMPDIR";
+	const size_t len = sizeof(word) - 1;
+	const char *dir;
+	char *path;
+
+	if (strncmp(name, word, len) || (name[len] && name[len] != '/'))
+		return strdup(name);
+	dir = secure_getenv("TMPDIR");
+	if (asprintf(&path, "%s%s", dir && *dir ? dir : "/tmp", name + len) < 0)
+		return NULL;
+	return path;
+}
+
+static int io_fail(const struct source *src, const char *call, int number, struct fail *f)
+{
+	int rc = fail_sys(f, FAIL_IO, call, number, "%s: %s", src->path, strerror(number));
+
+	signals_explain(f);
+	return rc;
+}
+
+/* A pipe or a device file tells its size only by ending; one byte above what fits is enough of it. */
+static int spool(struct source *src, uint64_t most, struct fail *f)
+{
+	size_t room = 0;
+	ssize_t n;
+
+	while (src->length <= most) {
+		if (src->length == room) {
+			uint8_t *more = realloc(src->spooled, room ? 2 * room : 65536);
+
+			if (!more)
+				return fail_nomem(f);
+			src->spooled = more;
+			room = room ? 2 * room : 65536;
+		}
+		n = read(src->fd, src->spooled + src->length, room - (size_t)src->length);
+		if (n == 0)
+			return 0;
+		if (n > 0)
+			src->length += (uint64_t)n;
+		else if (errno != EINTR || signals_check(f))
+			return io_fail(src, "read", errno, f);
+	}
+	return 0;
+}
+
+static int open_file(struct source *src, uint64_t most, struct fail *f)
+{
+	struct stat st;
+	int rc = 0;
+
+	src->path = data_path(src->data->text);
+	if (!src->path)
+		return fail_nomem(f);
+	src->fd = open(src->path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	if (src->fd < 0)
+		return io_fail(src, "open", errno, f);
+	if (fstat(src->fd, &st))
+		return io_fail(src, "fstat", errno, f);
+	if (S_ISDIR(st.st_mode))
+		return io_fail(src, "open", EISDIR, f);
+	if (S_ISREG(st.st_mode))
+		src->length = (uint64_t)st.st_size;
+	else
+		rc = spool(src, most, f);
+	if (!rc && src->length == 0) {
+		fail_set(f, FAIL_IO, "%s: the file is empty", src->path);
+		f->cause = "empty_file";
+		f->err = ENODATA;
+		rc = -ENODATA;
+	}
+	return rc;
+}
+
+int source_open(struct source *src, const struct step_data *data, uint64_t length, uint64_t most,
+		struct fail *f)
+{
+	int rc = 0;
+
+	*src = (struct source){ .data = data, .length = length, .fd = -1 };
+	if (data->kind == DATA_HEX)
+		src->length = data->bytes;
+	if (data->kind == DATA_FILE) {
+		src->length = 0;
+		rc = open_file(src, most, f);
+	}
+	if (rc)
+		source_close(src);
+	return rc;
+}
+
+int source_length(const struct step_data *data, uint64_t *ret_length)
+{
+	struct stat st;
+	char *path;
+	int rc;
+
+	*ret_length = data->bytes;
+	if (data->kind != DATA_FILE)
+		return 0;
+	*ret_length = 0;
+	path = data_path(data->text);
+	if (!path)
+		return -ENOMEM;
+	/* a file that an earlier step makes is not there yet; nothing is foretold of it then */
+	rc = stat(path, &st);
+	if (!rc && S_ISREG(st.st_mode))
+		*ret_length = (uint64_t)st.st_size;
+	free(path);
+	return 0;
+}
+
+void source_close(struct source *src)
+{
+	if (src->fd >= 0)
+		close(src->fd);
+	src->fd = -1;
+	free(src->path);
+	free(src->spooled);
+	src->path = NULL;
+	src->spooled = NULL;
+}
+
+static int read_file(struct source *src, uint8_t *buf, size_t num, struct fail *f)
+{
+	size_t done = 0;
+	ssize_t n;
+
+	while (done < num) {
+		n = read(src->fd, buf + done, num - done);
+		if (n > 0) {
+			done += (size_t)n;
+		} else if (n == 0) {
+			fail_set(f, FAIL_IO, "%s: the file became shorter while it was read",
+				 src->path);
+			f->cause = "short_file";
+			f->err = EIO;
+			return -EIO;
+		} else if (errno != EINTR || signals_check(f)) {
+			return io_fail(src, "read", errno, f);
+		}
+	}
+	return 0;
+}
+
+static uint8_t nibble(char c)
+{
+	return (uint8_t)(c <= '9' ? c - '0' : (c | 0x20) - 'a' + 10);
+}
+
+int source_read(struct source *src, uint8_t *buf, size_t num, struct fail *f)
+{
+	const char *hex;
+	size_t i;
+	int rc = 0;
+
+	switch (src->data->kind) {
+	case DATA_HEX:
+		hex = src->data->text + 2 * src->done;
+		for (i = 0; i < num; i++)
+			buf[i] = (uint8_t)(nibble(hex[2 * i]) << 4 | nibble(hex[2 * i + 1]));
+		break;
+	case DATA_FILE:
+		if (src->spooled)
+			memcpy(buf, src->spooled + src->done, num);
+		else
+			rc = read_file(src, buf, num, f);
+		break;
+	case DATA_RAMP:
+		for (i = 0; i < num; i++)
+			buf[i] = (uint8_t)(src->data->value + src->done + i);
+		break;
+	case DATA_BYTE:
+		memset(buf, src->data->value, num);
+		break;
+	case DATA_NONE:
+		break;
+	}
+	src->done += num;
+	return rc;
+}

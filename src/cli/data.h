@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Bytes that a document names: where they come from, and memory that may not be there. */
+#ifndef CLI_DATA_H
+#define CLI_DATA_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "fail.h"
+#include "spec.h"
+
+#define DATA_CHUNK (1u << 20) /* bytes on their way at a time */
+
+struct source {
+	const struct step_data *data;
+	uint64_t length; /* in all */
+	uint64_t done;	 /* given so far */
+	int fd;		 /* DATA_FILE, else -1 */
+	char *path;
+	uint8_t *spooled; /* a file that does not tell its size, read whole */
+};
+
+/* length is for ramp and byte; hex and files have their own. What cannot tell its size is read until it
+ * is longer than most. A file without a byte is io. */
+int source_open(struct source *src, const struct step_data *data, uint64_t length, uint64_t most,
+		struct fail *f);
+/* The next num bytes; there are so many. */
+int source_read(struct source *src, uint8_t *buf, size_t num, struct fail *f);
+void source_close(struct source *src);
+
+/* Like source_open for a plan that is only checked: length 0 when a file does not tell yet. */
+int source_length(const struct step_data *data, uint64_t *ret_length);
+
+/* A file name of a document with $TMPDIR at its start resolved; to be freed. NULL: no memory. */
+char *data_path(const char *name);
+
+/* Copy into or out of this process's own memory. -EFAULT where it cannot be touched (a file that was cut
+ * behind its mapping, a full disk), never a signal. */
+int memory_write(void *dst, const void *src, size_t num);
+int memory_read(void *dst, const void *src, size_t num);
+
+/* CRC-32 (IEEE 802.3), continued from crc; start with 0. */
+uint32_t crc32_update(uint32_t crc, const uint8_t *bytes, size_t num);
+
+#endif /* CLI_DATA_H */

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The one door: a request, the command it names, its reply. */
+#include "session.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli.h"
+
+static step_fn *const steps[STEP_DO_MAX] = {
+	[STEP_REG] = step_reg,
+	[STEP_CREATE] = step_create,
+	[STEP_FILL] = step_fill,
+	[STEP_INVALIDATE] = step_invalidate,
+	[STEP_DEREG] = step_dereg,
+	[STEP_PREFETCH] = step_prefetch,
+	[STEP_WRITE] = step_write,
+	[STEP_READ] = step_read,
+	[STEP_COPY] = step_copy,
+	[STEP_FETCH_ADD] = step_fetch_add,
+	[STEP_COMPARE_SWAP] = step_compare_swap,
+	[STEP_VERIFY] = step_verify,
+};
+
+static void reply_init(struct reply *reply)
+{
+	memset(reply, 0, sizeof(*reply));
+	reply->fail.status = -1;
+}
+
+int dispatch_step(struct session *s, const struct step *step, struct reply *reply)
+{
+	int rc;
+
+	reply_init(reply);
+	s->step_end_ns = now_ns() + s->timeout_ms * UINT64_C(1000000);
+	rc = session_tick(s, &reply->fail);
+	return rc ? rc : steps[step->verb](s, step, reply);
+}
+
+int dispatch(struct session *s, const json_t *request, struct reply *reply)
+{
+	struct step step;
+	int rc;
+
+	reply_init(reply);
+	rc = step_parse(request, &step, &reply->fail);
+	if (rc)
+		return rc;
+	rc = dispatch_step(s, &step, reply);
+	step_free(&step);
+	return rc;
+}
+
+void reply_clear(struct reply *reply)
+{
+	json_decref(reply->result);
+	free(reply->bytes);
+	reply->result = NULL;
+	reply->bytes = NULL;
+}

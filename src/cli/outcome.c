@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Whether a step came out as its plan says. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "session.h"
+
+static const struct at at_expect = { .name = "expect" };
+
+/* Both values in the message, each cut to what fits; NULL when there is no memory to print one. */
+static int differs(struct fail *f, const struct at *at, const char *name, const json_t *want,
+		   const json_t *got)
+{
+	char *want_text = json_dumps(want, JSON_COMPACT | JSON_ENCODE_ANY);
+	char *got_text = got ? json_dumps(got, JSON_COMPACT | JSON_ENCODE_ANY) : strdup("nothing");
+
+	if (!want_text || !got_text) {
+		fail_nomem(f);
+	} else {
+		fail_set(f, FAIL_MISMATCH, "%s: expected %.400s%s, got %.400s%s", name, want_text,
+			 strlen(want_text) > 400 ? "..." : "", got_text,
+			 strlen(got_text) > 400 ? "..." : "");
+		fail_at(f, at);
+		f->err = EBADMSG;
+	}
+	free(want_text);
+	free(got_text);
+	return -EBADMSG;
+}
+
+static int hex_digit(char c)
+{
+	return c <= '9' ? c - '0' : (c | 0x20) - 'a' + 10;
+}
+
+static int compare_hex(const char *want, const struct reply *reply, const struct at *at,
+		       struct fail *f)
+{
+	uint64_t num = strlen(want) / 2;
+	uint64_t length = (uint64_t)json_integer_value(json_object_get(reply->result, "length"));
+	uint64_t i;
+
+	if (num != length) {
+		fail_set(f, FAIL_MISMATCH, "hex: expected %llu bytes, got %llu",
+			 (unsigned long long)num, (unsigned long long)length);
+	} else {
+		for (i = 0; i < num; i++) {
+			int byte = hex_digit(want[2 * i]) << 4 | hex_digit(want[2 * i + 1]);
+
+			if (reply->bytes[i] != byte)
+				break;
+		}
+		if (i == num)
+			return 0;
+		fail_set(f, FAIL_MISMATCH, "hex: byte %llu: expected %.2s, got %02x",
+			 (unsigned long long)i, want + 2 * i, reply->bytes[i]);
+	}
+	f->err = EBADMSG;
+	fail_at(f, at);
+	return -EBADMSG;
+}
+
+/* Each member of want, in an object that the result has. */
+static int compare_members(const json_t *want, const json_t *got, const struct at *up,
+			   const struct reply *reply, struct fail *f)
+{
+	json_t *obj = (json_t *)want; /* the iterator changes nothing */
+	struct at at = { .up = up };
+	int rc = 0;
+	void *it;
+
+	for (it = json_object_iter(obj); it && !rc; it = json_object_iter_next(obj, it)) {
+		const json_t *value = json_object_iter_value(it);
+		const json_t *have;
+
+		at.name = json_object_iter_key(it);
+		have = json_object_get(got, at.name);
+		if (json_is_object(value) && json_is_object(have))
+			rc = compare_members(value, have, &at, reply, f);
+		else if (reply->bytes && json_is_string(value) && !strcmp(at.name, "hex"))
+			rc = compare_hex(json_string_value(value), reply, &at, f);
+		else if (!have || !json_equal(value, have))
+			rc = differs(f, &at, at.name, value, have);
+	}
+	return rc;
+}
+
+static int wrong_ending(const struct step *step, const struct reply *reply, struct fail *f)
+{
+	const struct at at = { .up = &at_expect, .name = "error" };
+
+	if (step->expect_error == FAIL_NONE) {
+		fail_set(f, FAIL_MISMATCH, "expected a result, got the error '%s': %s",
+			 fail_code_name(reply->fail.code), reply->fail.message);
+		fail_at(f, &at_expect);
+	} else if (reply->fail.code == FAIL_NONE) {
+		fail_set(f, FAIL_MISMATCH, "expected the error '%s', but the step succeeded",
+			 fail_code_name(step->expect_error));
+		fail_at(f, &at);
+	} else {
+		fail_set(f, FAIL_MISMATCH, "expected the error '%s', got '%s': %s",
+			 fail_code_name(step->expect_error), fail_code_name(reply->fail.code),
+			 reply->fail.message);
+		fail_at(f, &at);
+	}
+	f->err = EBADMSG;
+	return -EBADMSG;
+}
+
+int outcome_check(const struct step *step, const struct reply *reply, struct fail *reterr)
+{
+	enum fail_code code = reply->fail.code;
+
+	/* a plan may expect an error, but no plan expects to be stopped */
+	if (code == FAIL_INTERRUPTED || (!step->expect && code != FAIL_NONE)) {
+		*reterr = reply->fail;
+		return -EBADMSG;
+	}
+	if (!step->expect)
+		return 0;
+	if (code != step->expect_error)
+		return wrong_ending(step, reply, reterr);
+	if (code != FAIL_NONE)
+		return 0;
+	return compare_members(step->expect, reply->result, &at_expect, reply, reterr);
+}

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "result.h"
+
+#include <errno.h>
+#include <infiniband/verbs.h>
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "out.h"
+
+/* json_pack returns NULL when a value handed to it is NULL, and takes the others all the same: a part
+ * that there was no memory for makes the whole out of memory. */
+
+json_t *result_hex(uint64_t value)
+{
+	char text[20];
+
+	snprintf(text, sizeof(text), "0x%" PRIx64, value);
+	return json_string(text);
+}
+
+json_t *result_count(int64_t value)
+{
+	return value < 0 ? json_null() : json_integer(value);
+}
+
+static json_t *string_or_null(const char *text)
+{
+	return text && *text ? json_string(text) : json_null();
+}
+
+/* Words of a bit mask, by a function that names one bit. */
+static json_t *words(uint64_t bits, const char *(*name)(uint64_t bit))
+{
+	json_t *list = json_array();
+	unsigned i;
+
+	for (i = 0; list && i < 64; i++) {
+		const char *word = bits >> i & 1 ? name(UINT64_C(1) << i) : NULL;
+
+		if (word && json_array_append_new(list, json_string(word))) {
+			json_decref(list);
+			list = NULL;
+		}
+	}
+	return list;
+}
+
+json_t *result_access(uint64_t access)
+{
+	return words(access, ibmr_access_name);
+}
+
+json_t *result_mr(const struct ibmr_mr *mr)
+{
+	static const char *const states[] = { "registered", "empty", "filled", "invalidated",
+					      "unknown" };
+	static const char *const forms[] = { NULL, "inline", "list_memory", "tree" };
+	struct ibmr_mr_info info;
+	bool has_layout;
+
+	ibmr_mr_query(mr, &info);
+	has_layout = info.state == IBMR_STATE_REGISTERED || info.state == IBMR_STATE_FILLED;
+	return json_pack(
+		"{s:{s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o}}", "mr", "name",
+		info.name, "kind", info.indirect ? "indirect" : "direct", "state",
+		states[info.state], "lkey", result_hex(info.lkey), "rkey", result_hex(info.rkey),
+		"base", has_layout ? result_hex(info.base) : json_null(), "length",
+		info.state == IBMR_STATE_UNKNOWN ? json_null()
+						 : json_integer((json_int_t)info.length),
+		"access", result_access(info.access), "on_demand", (int)info.on_demand, "max_klms",
+		info.indirect ? json_integer((json_int_t)info.max_klms) : json_null(), "entries",
+		info.indirect && info.state != IBMR_STATE_UNKNOWN
+			? json_integer((json_int_t)info.entries)
+			: json_null(),
+		"form", forms[info.form] ? json_string(forms[info.form]) : json_null());
+}
+
+/* ---- devices ----------------------------------------------------------------- */
+
+static const char *transport_name(uint64_t bit)
+{
+	switch (bit) {
+	case IBV_ODP_SUPPORT_SEND:
+		return "send";
+	case IBV_ODP_SUPPORT_RECV:
+		return "recv";
+	case IBV_ODP_SUPPORT_WRITE:
+		return "write";
+	case IBV_ODP_SUPPORT_READ:
+		return "read";
+	case IBV_ODP_SUPPORT_ATOMIC:
+		return "atomic";
+	case IBV_ODP_SUPPORT_SRQ_RECV:
+		return "srq_recv";
+	default:
+		return NULL;
+	}
+}
+
+static const char *port_state(uint8_t state)
+{
+	static const char *const names[] = { "nop",   "down",	"init",
+					     "armed", "active", "active_defer" };
+
+	return state < sizeof(names) / sizeof(names[0]) ? names[state] : NULL;
+}
+
+static json_t *port(const struct ibmr_port *p)
+{
+	return json_pack("{s:i, s:o, s:o, s:i, s:I, s:I}", "port", (int)p->num, "state",
+			 string_or_null(port_state(p->state)), "link_layer",
+			 p->link_layer == IBV_LINK_LAYER_ETHERNET     ? json_string("ethernet")
+			 : p->link_layer == IBV_LINK_LAYER_INFINIBAND ? json_string("infiniband")
+								      : json_null(),
+			 "lid", (int)p->lid, "active_mtu", (json_int_t)p->active_mtu_bytes,
+			 "max_msg_sz", (json_int_t)p->max_msg_sz);
+}
+
+static json_t *ports(const struct ibmr_caps *caps)
+{
+	json_t *list = json_array();
+	uint32_t i;
+
+	for (i = 0; list && i < caps->num_ports && i < IBMR_MAX_PORTS; i++) {
+		if (json_array_append_new(list, port(&caps->ports[i]))) {
+			json_decref(list);
+			list = NULL;
+		}
+	}
+	return list;
+}
+
+/* What a device does not say is null. */
+static json_t *said(uint64_t value)
+{
+	return value ? json_integer((json_int_t)value) : json_null();
+}
+
+static json_t *guid(uint64_t value)
+{
+	char text[20];
+
+	snprintf(text, sizeof(text), "0x%016" PRIx64, value);
+	return json_string(text);
+}
+
+json_t *result_device(const struct ibmr_caps *caps, bool software)
+{
+	return json_pack("{s:s, s:b, s:b, s:n, s:o, s:o, s:o, s:o, s:{s:b, s:b, s:o}, "
+			 "s:{s:b, s:o, s:o, s:o, s:o}, s:o, s:b, s:o}",
+			 "name", caps->name, "software", (int)software, "usable", 1, "error",
+			 "driver", string_or_null(caps->driver), "fw", string_or_null(caps->fw),
+			 "guid", guid(caps->guid), "ports", ports(caps), "odp", "supported",
+			 (int)caps->odp, "implicit", (int)caps->odp_implicit, "rc",
+			 words(caps->odp_rc, transport_name), "umr", "supported", (int)caps->umr,
+			 "max_klms", said(caps->max_klms), "inline_klms", said(caps->inline_klms),
+			 "max_depth", said(caps->max_depth), "max_stride", said(caps->max_stride),
+			 "prefetch",
+			 caps->prefetch < 0 ? json_null() : json_boolean(caps->prefetch), "atomics",
+			 (int)caps->atomics, "max_mr_size", said(caps->max_mr_size));
+}
+
+json_t *result_fail(const struct fail *fail)
+{
+	struct writer w;
+
+	/* the writer has the one list of an error's members */
+	writer_init(&w, -1, true);
+	writer_fail(&w, fail);
+	return w.error ? NULL : json_loadb(w.buf, w.used, 0, NULL);
+}
+
+json_t *result_broken_device(const char *name, bool software, const struct fail *fail)
+{
+	return json_pack("{s:s, s:b, s:b, s:o, s:n, s:n, s:n, s:[], s:{s:n, s:n, s:[]}, "
+			 "s:{s:n, s:n, s:n, s:n, s:n}, s:n, s:n, s:n}",
+			 "name", name, "software", (int)software, "usable", 0, "error",
+			 result_fail(fail), "driver", "fw", "guid", "ports", "odp", "supported",
+			 "implicit", "rc", "umr", "supported", "max_klms", "inline_klms",
+			 "max_depth", "max_stride", "prefetch", "atomics", "max_mr_size");
+}
+
+int reply_result(struct reply *reply, json_t *result)
+{
+	if (!result)
+		return fail_nomem(&reply->fail);
+	reply->result = result;
+	return 0;
+}

@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The named MRs of a device in use. */
+#include "session.h"
+
+#include <errno.h>
+#include <search.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli.h"
+
+static int compare_names(const void *a, const void *b)
+{
+	return strcmp(((const struct object *)a)->name, ((const struct object *)b)->name);
+}
+
+bool session_is_dry(const struct session *s)
+{
+	return ibmr_ctx_is_dry(s->ctx);
+}
+
+int session_fail(const struct ibmr_err *err, int rc, const char *list, struct fail *reterr)
+{
+	fail_from_ibmr(reterr, err, rc, list);
+	signals_explain(reterr);
+	return rc;
+}
+
+/* ---- opening --------------------------------------------------------------- */
+
+static int open_ctx(const struct session_opts *opts, struct ibmr_ctx **ret_ctx, struct fail *reterr)
+{
+	const struct ibmr_ctx_opts ctx_opts = {
+		.device = opts->device,
+		.port = opts->port,
+		.gid_index = opts->gid_index,
+		.timeout_ms = opts->timeout_ms,
+		.cancel = &signals_cancel,
+	};
+	struct ibmr_err err;
+	int rc;
+
+	rc = ibmr_ctx_open(&ctx_opts, ret_ctx, &err);
+	if (!rc)
+		return 0;
+	session_fail(&err, rc, NULL, reterr);
+	if (reterr->code == FAIL_NO_DEVICE && !reterr->hint[0])
+		fail_hint(reterr, "--device soft0 uses the software device");
+	return rc;
+}
+
+static int wrap(struct ibmr_ctx *ctx, uint32_t timeout_ms, struct session **ret_session,
+		struct fail *reterr)
+{
+	struct session *s;
+	struct ibmr_err err;
+	int rc;
+
+	s = calloc(1, sizeof(*s));
+	if (!s) {
+		rc = fail_nomem(reterr);
+		goto close_ctx;
+	}
+	s->ctx = ctx;
+	s->timeout_ms = timeout_ms;
+	s->step_end_ns = now_ns() + timeout_ms * UINT64_C(1000000);
+	rc = ibmr_ctx_query(ctx, &s->caps, &err);
+	if (rc) {
+		session_fail(&err, rc, NULL, reterr);
+		goto free_session;
+	}
+	*ret_session = s;
+	return 0;
+
+free_session:
+	free(s);
+close_ctx:
+	ibmr_ctx_close(ctx, NULL);
+	return rc;
+}
+
+int session_open(const struct session_opts *opts, struct session **ret_session, struct fail *reterr)
+{
+	struct ibmr_ctx *ctx;
+	int rc;
+
+	rc = open_ctx(opts, &ctx, reterr);
+	return rc ? rc : wrap(ctx, opts->timeout_ms, ret_session, reterr);
+}
+
+int session_open_dry(const struct ibmr_caps *limits, struct session **ret_session,
+		     struct fail *reterr)
+{
+	struct ibmr_ctx *ctx;
+	struct ibmr_err err;
+	int rc;
+
+	rc = ibmr_ctx_open_dry(limits, &ctx, &err);
+	if (rc)
+		return session_fail(&err, rc, NULL, reterr);
+	/* nothing waits, and a huge plan may take its time */
+	return wrap(ctx, UINT32_MAX, ret_session, reterr);
+}
+
+/* ---- names ----------------------------------------------------------------- */
+
+struct object *session_find(const struct session *s, const char *name)
+{
+	const struct object key = { .name = name };
+	struct object *const *node = tfind(&key, &s->names, compare_names);
+
+	return node ? *node : NULL;
+}
+
+static void hint_names(const struct session *s, const char *name, struct fail *f)
+{
+	const struct object *o;
+	const char *nearest = NULL;
+	const char **names;
+	size_t num = 0;
+
+	if (!s->num_objects) {
+		fail_hint(f, "no MR exists yet: reg or create makes one");
+		return;
+	}
+	names = calloc(s->num_objects, sizeof(*names));
+	if (!names) /* the hint is a courtesy; the error stands without it */
+		return;
+	for (o = s->first; o; o = o->next)
+		names[num++] = o->name;
+	nearest = spec_nearest(name, names, num);
+	if (nearest)
+		fail_hint(f, "did you mean '%s'?", nearest);
+	free(names);
+}
+
+int session_need(const struct session *s, const char *name, const struct at *at,
+		 struct object **ret_object, struct fail *reterr)
+{
+	struct object *o = session_find(s, name);
+
+	if (o) {
+		*ret_object = o;
+		return 0;
+	}
+	fail_set(reterr, FAIL_NO_SUCH_MR, "no MR is named '%s'", name);
+	reterr->err = ENOENT;
+	fail_at(reterr, at);
+	hint_names(s, name, reterr);
+	return -ENOENT;
+}
+
+int session_free_name(const struct session *s, const char *name, struct fail *reterr)
+{
+	const struct at at = { .name = "mr" };
+
+	if (!session_find(s, name))
+		return 0;
+	fail_set(reterr, FAIL_EXISTS, "an MR named '%s' exists", name);
+	reterr->err = EEXIST;
+	fail_at(reterr, &at);
+	fail_hint(reterr, "dereg it first, or take another name");
+	return -EEXIST;
+}
+
+int session_add(struct session *s, const char *name, struct ibmr_mr *mr, struct object **ret_object,
+		struct fail *reterr)
+{
+	size_t len = strlen(name) + 1;
+	struct object *o = malloc(sizeof(*o) + len);
+
+	if (!o)
+		return fail_nomem(reterr);
+	memset(o, 0, sizeof(*o));
+	o->name = memcpy(o + 1, name, len);
+	o->mr = mr;
+	if (!tsearch(o, &s->names, compare_names)) {
+		free(o);
+		return fail_nomem(reterr);
+	}
+	o->next = s->first;
+	if (s->first)
+		s->first->prev = o;
+	s->first = o;
+	s->num_objects++;
+	*ret_object = o;
+	return 0;
+}
+
+void fill_record_clear(struct fill_record *fill)
+{
+	free(fill->spans);
+	free(fill->ends);
+	memset(fill, 0, sizeof(*fill));
+}
+
+void session_remove(struct session *s, struct object *object)
+{
+	tdelete(object, &s->names, compare_names);
+	if (object->prev)
+		object->prev->next = object->next;
+	else
+		s->first = object->next;
+	if (object->next)
+		object->next->prev = object->prev;
+	s->num_objects--;
+	fill_record_clear(&object->fill);
+	free(object);
+}
+
+/* ---- time ------------------------------------------------------------------ */
+
+int session_tick(struct session *s, struct fail *reterr)
+{
+	uint64_t now, left_ms;
+	int rc;
+
+	rc = signals_check(reterr);
+	if (rc || session_is_dry(s))
+		return rc;
+	now = now_ns();
+	if (now >= s->step_end_ns) {
+		fail_set(reterr, FAIL_TIMEOUT, "the step took longer than its %u ms",
+			 s->timeout_ms);
+		fail_hint(reterr, "--timeout gives each step more time");
+		reterr->err = ETIMEDOUT;
+		return -ETIMEDOUT;
+	}
+	left_ms = (s->step_end_ns - now + 999999) / 1000000;
+	ibmr_ctx_set_timeout(s->ctx, left_ms > UINT32_MAX ? UINT32_MAX : (uint32_t)left_ms);
+	return 0;
+}
+
+/* ---- releasing -------------------------------------------------------------- */
+
+/* One round over what is left, taking what nothing points at. Returns how many went; the first failure
+ * of all rounds is kept. */
+static size_t release_round(struct session *s, int *first_rc, struct ibmr_err *first_err)
+{
+	struct object *o, *next;
+	struct ibmr_mr_info info;
+	size_t gone = 0;
+	int rc;
+
+	for (o = s->first; o; o = next) {
+		next = o->next;
+		ibmr_mr_query(o->mr, &info);
+		if (info.users)
+			continue;
+		rc = ibmr_mr_dereg(o->mr, *first_rc ? NULL : first_err);
+		if (rc) {
+			*first_rc = *first_rc ? *first_rc : rc;
+			continue;
+		}
+		session_remove(s, o);
+		gone++;
+	}
+	return gone;
+}
+
+int session_close(struct session *s, struct fail *reterr)
+{
+	struct ibmr_err err = { 0 };
+	int rc = 0;
+	int idle = 0;
+
+	if (!s)
+		return 0;
+	ibmr_ctx_set_timeout(s->ctx, s->timeout_ms);
+	/* nesting takes a round for each level; what the device refuses is asked for once more */
+	while (s->first && idle < 2)
+		idle += release_round(s, &rc, &err) == 0;
+	if (s->first) {
+		session_fail(&err, rc ? rc : -EBUSY, NULL, reterr);
+		rc = rc ? rc : -EBUSY;
+	} else {
+		rc = ibmr_ctx_close(s->ctx, &err);
+		if (rc)
+			session_fail(&err, rc, NULL, reterr);
+	}
+	while (s->first)
+		session_remove(s, s->first);
+	free(s);
+	return rc;
+}

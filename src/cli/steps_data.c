@@ -1,0 +1,426 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The steps that move bytes, a chunk at a time.
+ *
+ * What the library's records refuse is refused before the first byte moves: a range that does not
+ * fit is handed to the library whole, which says so and touches nothing.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "cli.h"
+#include "data.h"
+#include "result.h"
+#include "session.h"
+
+#define HEX_MOST 4096 /* bytes shown */
+
+static bool fits(const struct ibmr_mr *mr, uint64_t offset, uint64_t length)
+{
+	struct ibmr_mr_info info;
+
+	ibmr_mr_query(mr, &info);
+	return offset <= info.length && length <= info.length - offset;
+}
+
+/* IBMR_TO_END as a number; an empty rest keeps a byte, so that the library says where the end is. */
+static uint64_t rest(const struct ibmr_mr *mr, uint64_t offset, uint64_t length)
+{
+	struct ibmr_mr_info info;
+
+	if (length != IBMR_TO_END)
+		return length;
+	ibmr_mr_query(mr, &info);
+	return info.length > offset ? info.length - offset : 1;
+}
+
+/* Bytes on their way: a chunk, or one byte to ask the library with. In a dry session nothing moves and
+ * one call with the whole length makes all its checks. */
+static uint64_t chunk_length(struct session *s, const struct ibmr_mr *mr, uint64_t offset,
+			     uint64_t length, unsigned flags)
+{
+	if (session_is_dry(s) || (!(flags & IBMR_IO_UNCHECKED) && !fits(mr, offset, length)))
+		return length;
+	return length < DATA_CHUNK ? length : DATA_CHUNK;
+}
+
+static int write_chunk(struct session *s, struct ibmr_mr *mr, uint64_t offset, const void *bytes,
+		       uint64_t num, unsigned flags, struct fail *f)
+{
+	struct ibmr_err err;
+	int rc;
+
+	rc = session_tick(s, f);
+	if (rc)
+		return rc;
+	rc = ibmr_mr_write(mr, offset, bytes, num, flags, &err);
+	return rc ? session_fail(&err, rc, NULL, f) : 0;
+}
+
+static int read_chunk(struct session *s, struct ibmr_mr *mr, uint64_t offset, void *bytes,
+		      uint64_t num, unsigned flags, struct fail *f)
+{
+	struct ibmr_err err;
+	int rc;
+
+	rc = session_tick(s, f);
+	if (rc)
+		return rc;
+	rc = ibmr_mr_read(mr, offset, bytes, num, flags, &err);
+	return rc ? session_fail(&err, rc, NULL, f) : 0;
+}
+
+static json_t *crc_text(uint32_t crc)
+{
+	char text[16];
+
+	snprintf(text, sizeof(text), "0x%08" PRIx32, crc);
+	return json_string(text);
+}
+
+/* ---- write ------------------------------------------------------------------------ */
+
+static int write_all(struct session *s, const struct step *step, struct ibmr_mr *mr,
+		     struct source *src, uint32_t *ret_crc, struct fail *f)
+{
+	unsigned flags = step->write.unchecked ? IBMR_IO_UNCHECKED : 0;
+	uint64_t offset = step->write.offset;
+	uint64_t most = chunk_length(s, mr, offset, src->length, flags);
+	uint8_t *chunk = malloc(DATA_CHUNK);
+	uint32_t crc = 0;
+	int rc = chunk ? 0 : fail_nomem(f);
+
+	if (!rc && most > DATA_CHUNK)
+		rc = write_chunk(s, mr, offset, chunk, most, flags, f);
+	while (!rc && most <= DATA_CHUNK && src->done < src->length) {
+		uint64_t at = src->done;
+		size_t num = src->length - at < most ? src->length - at : most;
+
+		rc = source_read(src, chunk, num, f);
+		if (!rc)
+			rc = write_chunk(s, mr, offset + at, chunk, num, flags, f);
+		crc = crc32_update(crc, chunk, num);
+	}
+	free(chunk);
+	*ret_crc = crc;
+	return rc;
+}
+
+static int write_dry(struct session *s, const struct step *step, struct ibmr_mr *mr, struct fail *f)
+{
+	uint64_t length;
+
+	if (source_length(&step->write.data, &length))
+		return fail_nomem(f);
+	if (step->write.unchecked || length == 0)
+		return 0;
+	return write_chunk(s, mr, step->write.offset, "", length, 0, f);
+}
+
+int step_write(struct session *s, const struct step *step, struct reply *reply)
+{
+	const struct step_write *w = &step->write;
+	const struct at at = { .name = "mr" };
+	struct fail *f = &reply->fail;
+	struct source src = { .length = w->data.bytes, .fd = -1 };
+	struct object *object;
+	uint32_t crc = 0;
+	int rc;
+
+	rc = session_need(s, step->mr, &at, &object, f);
+	if (rc)
+		return rc;
+	if (session_is_dry(s)) {
+		rc = write_dry(s, step, object->mr, f);
+	} else {
+		rc = source_open(&src, &w->data, w->data.bytes, UINT32_MAX, f);
+		if (!rc)
+			rc = write_all(s, step, object->mr, &src, &crc, f);
+		source_close(&src);
+	}
+	if (rc)
+		return rc;
+	return reply_result(reply, json_pack("{s:s, s:I, s:I, s:o}", "mr", step->mr, "offset",
+					     (json_int_t)w->offset, "length",
+					     (json_int_t)src.length, "crc32", crc_text(crc)));
+}
+
+/* ---- read ------------------------------------------------------------------------- */
+
+/* Where bytes that were read go. */
+struct sink {
+	uint32_t crc;
+	int fd; /* to_file, or -1 */
+	char *path;
+	uint8_t *kept; /* the first bytes, as many as are shown or compared */
+	uint64_t keep;
+	uint64_t done;
+};
+
+static int sink_fail(const struct sink *sink, const char *call, struct fail *f)
+{
+	int rc = fail_sys(f, FAIL_IO, call, errno, "%s: %s", sink->path, strerror(errno));
+
+	signals_explain(f);
+	return rc;
+}
+
+static int sink_open(struct sink *sink, const struct step *step, uint64_t length, struct fail *f)
+{
+	const char *hex = json_string_value(json_object_get(step->expect, "hex"));
+	const struct at at = { .name = "to_file" };
+
+	*sink = (struct sink){ .fd = -1 };
+	if (length <= HEX_MOST || (hex && strlen(hex) / 2 >= length))
+		sink->keep = length;
+	if (sink->keep) {
+		sink->kept = malloc(sink->keep);
+		if (!sink->kept)
+			return fail_nomem(f);
+	}
+	if (!step->read.to_file)
+		return 0;
+	if (!strcmp(step->read.to_file, "-")) {
+		fail_set(f, FAIL_IO, "to_file '-': standard output holds the answer");
+		f->err = EINVAL;
+		fail_at(f, &at);
+		return -EINVAL;
+	}
+	sink->path = data_path(step->read.to_file);
+	if (!sink->path)
+		return fail_nomem(f);
+	return 0;
+}
+
+/* The file is made when the first bytes are there: a refused read leaves what it was. */
+static int sink_file(struct sink *sink, struct fail *f)
+{
+	sink->fd = open(sink->path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0666);
+	return sink->fd < 0 ? sink_fail(sink, "open", f) : 0;
+}
+
+static int sink_put(struct sink *sink, const uint8_t *bytes, size_t num, struct fail *f)
+{
+	size_t done = 0;
+	ssize_t n;
+	int rc;
+
+	sink->crc = crc32_update(sink->crc, bytes, num);
+	if (sink->done < sink->keep)
+		memcpy(sink->kept + sink->done, bytes, num);
+	sink->done += num;
+	if (sink->path && sink->fd < 0) {
+		rc = sink_file(sink, f);
+		if (rc)
+			return rc;
+	}
+	while (sink->fd >= 0 && done < num) {
+		n = write(sink->fd, bytes + done, num - done);
+		if (n > 0)
+			done += (size_t)n;
+		else if (errno != EINTR || signals_check(f))
+			return sink_fail(sink, "write", f);
+	}
+	return 0;
+}
+
+/* Closing can be where a full disk is told. */
+static int sink_close(struct sink *sink, int rc, struct fail *f)
+{
+	if (sink->fd >= 0 && close(sink->fd) && !rc)
+		rc = sink_fail(sink, "close", f);
+	free(sink->path);
+	sink->fd = -1;
+	sink->path = NULL;
+	return rc;
+}
+
+static int read_all(struct session *s, const struct step *step, struct ibmr_mr *mr, uint64_t length,
+		    struct sink *sink, struct fail *f)
+{
+	unsigned flags = step->read.unchecked ? IBMR_IO_UNCHECKED : 0;
+	uint64_t offset = step->read.offset;
+	uint64_t most = chunk_length(s, mr, offset, length, flags);
+	uint8_t *chunk;
+	int rc = 0;
+
+	if (session_is_dry(s) && step->read.unchecked)
+		return 0;
+	chunk = malloc(DATA_CHUNK);
+	if (!chunk)
+		return fail_nomem(f);
+	if (session_is_dry(s) || most > DATA_CHUNK) {
+		rc = read_chunk(s, mr, offset, chunk, most, flags, f);
+		length = 0;
+	}
+	while (!rc && sink->done < length) {
+		uint64_t at = sink->done;
+		size_t num = length - at < most ? length - at : most;
+
+		rc = read_chunk(s, mr, offset + at, chunk, num, flags, f);
+		if (!rc)
+			rc = sink_put(sink, chunk, num, f);
+	}
+	free(chunk);
+	return rc;
+}
+
+static json_t *hex_text(const uint8_t *bytes, uint64_t num)
+{
+	static const char digits[] = "0123456789abcdef";
+	char text[2 * HEX_MOST + 1];
+	uint64_t i;
+
+	if (num > HEX_MOST)
+		return json_null();
+	for (i = 0; i < num; i++) {
+		text[2 * i] = digits[bytes[i] >> 4];
+		text[2 * i + 1] = digits[bytes[i] & 15];
+	}
+	return json_stringn(text, 2 * num);
+}
+
+int step_read(struct session *s, const struct step *step, struct reply *reply)
+{
+	const struct at at = { .name = "mr" };
+	struct fail *f = &reply->fail;
+	struct object *object;
+	struct sink sink;
+	uint64_t length;
+	int rc;
+
+	rc = session_need(s, step->mr, &at, &object, f);
+	if (rc)
+		return rc;
+	length = rest(object->mr, step->read.offset, step->read.length);
+	rc = sink_open(&sink, step, session_is_dry(s) ? 0 : length, f);
+	if (!rc)
+		rc = read_all(s, step, object->mr, length, &sink, f);
+	rc = sink_close(&sink, rc, f);
+	if (rc) {
+		free(sink.kept);
+		return rc;
+	}
+	reply->bytes = sink.kept;
+	reply->num_bytes = sink.keep;
+	return reply_result(reply,
+			    json_pack("{s:s, s:I, s:I, s:o, s:o, s:s?}", "mr", step->mr, "offset",
+				      (json_int_t)step->read.offset, "length", (json_int_t)length,
+				      "hex", hex_text(sink.kept, length), "crc32",
+				      crc_text(sink.crc), "file", step->read.to_file));
+}
+
+/* ---- copy ------------------------------------------------------------------------- */
+
+/* Have the library check both sides: all of it in a dry session, else what it will refuse. */
+static int copy_check(struct session *s, const struct step_copy *c, struct ibmr_mr *to,
+		      struct ibmr_mr *from, uint64_t length, struct fail *f)
+{
+	char byte = 0;
+	int rc = 0;
+
+	if (session_is_dry(s) || !fits(from, c->from_offset, length))
+		rc = read_chunk(s, from, c->from_offset, &byte, length, 0, f);
+	if (!rc && (session_is_dry(s) || !fits(to, c->to_offset, length)))
+		rc = write_chunk(s, to, c->to_offset, &byte, length, 0, f);
+	return rc;
+}
+
+/* All bytes are read before the first is written: source and target may share memory, by layouts that
+ * nobody compares. */
+static int copy_bytes(struct session *s, const struct step_copy *c, struct ibmr_mr *to,
+		      struct ibmr_mr *from, uint64_t length, uint32_t *ret_crc, struct fail *f)
+{
+	uint8_t *all =
+		mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint64_t at, num;
+	int rc = 0;
+
+	if (all == MAP_FAILED)
+		return fail_sys(f, FAIL_NO_MEMORY, "mmap", errno, "%llu bytes to copy through: %s",
+				(unsigned long long)length, strerror(errno));
+	for (at = 0; !rc && at < length; at += num) {
+		num = length - at < DATA_CHUNK ? length - at : DATA_CHUNK;
+		rc = read_chunk(s, from, c->from_offset + at, all + at, num, 0, f);
+	}
+	for (at = 0; !rc && at < length; at += num) {
+		num = length - at < DATA_CHUNK ? length - at : DATA_CHUNK;
+		rc = write_chunk(s, to, c->to_offset + at, all + at, num, 0, f);
+	}
+	if (!rc)
+		*ret_crc = crc32_update(0, all, length);
+	munmap(all, length);
+	return rc;
+}
+
+int step_copy(struct session *s, const struct step *step, struct reply *reply)
+{
+	const struct step_copy *c = &step->copy;
+	const struct at at_to = { .name = "to" };
+	const struct at at_from = { .name = "from" };
+	struct fail *f = &reply->fail;
+	struct object *to, *from;
+	uint64_t length;
+	uint32_t crc = 0;
+	int rc;
+
+	rc = session_need(s, c->to, &at_to, &to, f);
+	if (!rc)
+		rc = session_need(s, c->from, &at_from, &from, f);
+	if (rc)
+		return rc;
+	length = rest(from->mr, c->from_offset, c->length);
+	rc = copy_check(s, c, to->mr, from->mr, length, f);
+	if (!rc && !session_is_dry(s))
+		rc = copy_bytes(s, c, to->mr, from->mr, length, &crc, f);
+	if (rc)
+		return rc;
+	return reply_result(reply, json_pack("{s:s, s:I, s:s, s:I, s:I, s:o}", "to", c->to,
+					     "to_offset", (json_int_t)c->to_offset, "from", c->from,
+					     "from_offset", (json_int_t)c->from_offset, "length",
+					     (json_int_t)length, "crc32", crc_text(crc)));
+}
+
+/* ---- atomics ------------------------------------------------------------------------ */
+
+static int atomic(struct session *s, const struct step *step, struct reply *reply)
+{
+	const struct step_atomic *a = &step->atomic;
+	const struct at at = { .name = "mr" };
+	struct fail *f = &reply->fail;
+	struct object *object;
+	struct ibmr_err err;
+	uint64_t old = 0;
+	int rc;
+
+	rc = session_need(s, step->mr, &at, &object, f);
+	if (!rc)
+		rc = session_tick(s, f);
+	if (rc)
+		return rc;
+	if (step->verb == STEP_FETCH_ADD)
+		rc = ibmr_mr_fetch_add(object->mr, a->offset, a->add, &old, 0, &err);
+	else
+		rc = ibmr_mr_compare_swap(object->mr, a->offset, a->compare, a->swap, &old, 0,
+					  &err);
+	if (rc)
+		return session_fail(&err, rc, NULL, f);
+	return reply_result(reply, json_pack("{s:s, s:I, s:o}", "mr", step->mr, "offset",
+					     (json_int_t)a->offset, "old", result_hex(old)));
+}
+
+int step_fetch_add(struct session *s, const struct step *step, struct reply *reply)
+{
+	return atomic(s, step, reply);
+}
+
+int step_compare_swap(struct session *s, const struct step *step, struct reply *reply)
+{
+	return atomic(s, step, reply);
+}

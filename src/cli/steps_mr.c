@@ -1,0 +1,468 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The steps that make, fill, prefetch and release MRs. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "cli.h"
+#include "data.h"
+#include "result.h"
+#include "session.h"
+
+static const struct at at_mr = { .name = "mr" };
+
+/* What the form allows and no part of this version does. */
+static int refuse_later(struct fail *f, const char *member, const char *text)
+{
+	const struct at at = { .name = member };
+
+	fail_set(f, FAIL_UNSUPPORTED, "%s", text);
+	f->cause = "library";
+	f->err = EOPNOTSUPP;
+	fail_at(f, &at);
+	return -EOPNOTSUPP;
+}
+
+/* ---- reg ---------------------------------------------------------------------- */
+
+static int refuse_init(struct fail *f, uint64_t have, uint64_t room)
+{
+	const struct at at = { .name = "init" };
+
+	fail_set(f, FAIL_RANGE, "init has %llu bytes, the MR %llu", (unsigned long long)have,
+		 (unsigned long long)room);
+	f->err = EFAULT;
+	fail_at(f, &at);
+	return -EFAULT;
+}
+
+static int copy_init(struct session *s, uint8_t *to, struct source *src, struct fail *f)
+{
+	uint8_t *chunk = malloc(DATA_CHUNK);
+	int rc = chunk ? 0 : fail_nomem(f);
+
+	while (!rc && src->done < src->length) {
+		uint64_t at = src->done;
+		size_t num = src->length - at < DATA_CHUNK ? src->length - at : DATA_CHUNK;
+
+		rc = session_tick(s, f);
+		if (!rc)
+			rc = source_read(src, chunk, num, f);
+		if (!rc && memory_write(to + at, chunk, num)) {
+			rc = fail_sys(f, FAIL_BAD_ADDRESS, "process_vm_writev", EFAULT,
+				      "the memory of the MR cannot be written at offset %llu",
+				      (unsigned long long)at);
+			fail_hint(f, "a file's disk may be full, or the file shorter by now");
+		}
+	}
+	free(chunk);
+	return rc;
+}
+
+static int init_memory(struct session *s, const struct step_data *init, const struct ibmr_mr *mr,
+		       struct fail *f)
+{
+	struct ibmr_mr_info info;
+	struct source src;
+	uint64_t length;
+	int rc;
+
+	ibmr_mr_query(mr, &info);
+	if (init->kind == DATA_NONE)
+		return 0;
+	if (session_is_dry(s)) {
+		rc = source_length(init, &length);
+		if (rc)
+			return fail_nomem(f);
+		return length > info.length ? refuse_init(f, length, info.length) : 0;
+	}
+	rc = source_open(&src, init, info.length, info.length, f);
+	if (rc)
+		return rc;
+	if (src.length > info.length)
+		rc = refuse_init(f, src.length, info.length);
+	else
+		rc = copy_init(s, info.addr, &src, f);
+	source_close(&src);
+	return rc;
+}
+
+static void reg_spec(const struct step *step, const char *path, struct ibmr_mr_spec *spec)
+{
+	const struct step_reg *reg = &step->reg;
+
+	*spec = (struct ibmr_mr_spec){
+		.name = step->mr,
+		.mem = reg->file	? IBMR_MEM_FILE
+		       : reg->hugepages ? IBMR_MEM_HUGE
+					: IBMR_MEM_ANON,
+		.length = reg->length,
+		.access = reg->access,
+		.huge_page_size = reg->hugepages,
+		.path = path,
+		.file_offset = reg->file_offset,
+		.file_flags = (reg->map_shared ? IBMR_FILE_SHARED : 0u) |
+			      (reg->create ? IBMR_FILE_CREATE : 0u),
+	};
+}
+
+static int name_mr(struct session *s, const char *name, struct ibmr_mr *mr,
+		   struct object **ret_object, struct reply *reply)
+{
+	json_t *result = result_mr(mr);
+	int rc;
+
+	rc = result ? session_add(s, name, mr, ret_object, &reply->fail) : fail_nomem(&reply->fail);
+	if (rc) {
+		json_decref(result);
+		ibmr_mr_dereg(mr, NULL);
+		return rc;
+	}
+	reply->result = result;
+	return 0;
+}
+
+/* Two MRs over one shared file are the same bytes at two addresses. */
+static void note_file(struct object *object, const struct step_reg *reg, const char *path)
+{
+	struct stat st;
+
+	if (!path || !reg->map_shared || stat(path, &st))
+		return;
+	object->shared_file = true;
+	object->dev = st.st_dev;
+	object->ino = st.st_ino;
+	object->file_offset = reg->file_offset;
+}
+
+static int reg_named(struct session *s, const struct step *step, const char *path,
+		     struct reply *reply)
+{
+	struct fail *f = &reply->fail;
+	struct ibmr_mr_spec spec;
+	struct object *object;
+	struct ibmr_mr *mr;
+	struct ibmr_err err;
+	int rc;
+
+	reg_spec(step, path, &spec);
+	rc = ibmr_mr_reg(s->ctx, &spec, &mr, &err);
+	if (rc)
+		return session_fail(&err, rc, NULL, f);
+	rc = init_memory(s, &step->reg.init, mr, f);
+	if (rc) {
+		ibmr_mr_dereg(mr, NULL);
+		return rc;
+	}
+	rc = name_mr(s, step->mr, mr, &object, reply);
+	if (!rc)
+		note_file(object, &step->reg, path);
+	return rc;
+}
+
+int step_reg(struct session *s, const struct step *step, struct reply *reply)
+{
+	struct fail *f = &reply->fail;
+	char *path = NULL;
+	int rc;
+
+	rc = session_free_name(s, step->mr, f);
+	if (rc)
+		return rc;
+	if (step->reg.attach)
+		return refuse_later(f, "attach", "attach: shared MRs are not in this version");
+	if (step->reg.share)
+		return refuse_later(f, "access", "shared_*: shared MRs are not in this version");
+	if (step->reg.file) {
+		path = data_path(step->reg.file);
+		if (!path)
+			return fail_nomem(f);
+	}
+	rc = reg_named(s, step, path, reply);
+	free(path);
+	return rc;
+}
+
+/* ---- create, fill, invalidate, dereg ------------------------------------------- */
+
+int step_create(struct session *s, const struct step *step, struct reply *reply)
+{
+	struct fail *f = &reply->fail;
+	struct object *object;
+	struct ibmr_mr *mr;
+	struct ibmr_err err;
+	int rc;
+
+	rc = session_free_name(s, step->mr, f);
+	if (rc)
+		return rc;
+	if (step->create.split)
+		return refuse_later(f, "split", "split: trees of keys are not in this version");
+	rc = ibmr_mr_create(s->ctx, step->mr, step->create.max_klms, &mr, &err);
+	return rc ? session_fail(&err, rc, NULL, f) : name_mr(s, step->mr, mr, &object, reply);
+}
+
+static const char *fill_list(const struct step *step)
+{
+	return step->fill.repeat ? "blocks" : "klms";
+}
+
+/* The record of the fill, with every member found. */
+static int resolve(const struct session *s, const struct step *step, struct fill_record *ret_fill,
+		   struct fail *f)
+{
+	const struct step_fill *fill = &step->fill;
+	const struct at at_list = { .name = fill_list(step) };
+	struct at at_entry = { .up = &at_list };
+	const struct at at_name = { .up = &at_entry, .name = "mr" };
+	struct span *spans = calloc(fill->num ? fill->num : 1, sizeof(*spans));
+	size_t i;
+	int rc;
+
+	if (!spans)
+		return fail_nomem(f);
+	for (i = 0; i < fill->num; i++) {
+		const struct step_entry *entry = &fill->entries[i];
+		struct ibmr_mr_info info;
+
+		at_entry.index = i;
+		rc = session_need(s, entry->mr, &at_name, &spans[i].of, f);
+		if (rc) {
+			free(spans);
+			return rc;
+		}
+		ibmr_mr_query(spans[i].of->mr, &info);
+		spans[i].offset = entry->offset;
+		spans[i].length = entry->length;
+		/* an empty rest keeps a byte, so that the library says where the end is */
+		if (entry->length == IBMR_TO_END)
+			spans[i].length =
+				info.length > entry->offset ? info.length - entry->offset : 1;
+		spans[i].stride = entry->stride;
+	}
+	*ret_fill = (struct fill_record){ .repeat = fill->repeat,
+					  .count = fill->repeat ? fill->count : 1,
+					  .spans = spans,
+					  .num = fill->num };
+	return 0;
+}
+
+static int call_fill(struct ibmr_mr *mr, const struct step_fill *fill,
+		     const struct fill_record *record, struct ibmr_err *err)
+{
+	struct ibmr_layout layout = { .access = fill->access, .base = fill->base };
+	struct ibmr_block *blocks;
+	struct ibmr_klm *klms;
+	void *entries;
+	size_t i;
+	int rc;
+
+	/* blocks are the larger of the two */
+	entries = calloc(record->num ? record->num : 1, sizeof(*blocks));
+	if (!entries)
+		return -ENOMEM;
+	blocks = entries;
+	klms = entries;
+	for (i = 0; i < record->num; i++) {
+		const struct span *sp = &record->spans[i];
+
+		if (fill->repeat)
+			blocks[i] = (struct ibmr_block){ sp->of->mr, sp->offset, sp->length,
+							 sp->stride };
+		else
+			klms[i] = (struct ibmr_klm){ sp->of->mr, sp->offset, sp->length };
+	}
+	layout.kind = fill->repeat ? IBMR_LAYOUT_REPEAT : IBMR_LAYOUT_LIST;
+	layout.num = record->num;
+	layout.count = record->count;
+	if (fill->repeat)
+		layout.blocks = blocks;
+	else
+		layout.klms = klms;
+	err->code = IBMR_OK;
+	rc = ibmr_mr_fill(mr, &layout, err);
+	free(entries);
+	return rc;
+}
+
+int step_fill(struct session *s, const struct step *step, struct reply *reply)
+{
+	const struct at at_access = { .name = "access" };
+	struct fail *f = &reply->fail;
+	struct fill_record record;
+	struct ibmr_mr_info info;
+	struct object *object;
+	struct ibmr_err err;
+	int rc;
+
+	rc = session_need(s, step->mr, &at_mr, &object, f);
+	if (rc)
+		return rc;
+	if (step->fill.split)
+		return refuse_later(f, "split", "split: trees of keys are not in this version");
+	if (step->fill.share) {
+		fail_set(f, FAIL_ACCESS, "shared_*: a fill cannot carry it");
+		fail_hint(f,
+			  "a fill carries local_write, remote_write, remote_read, remote_atomic");
+		f->err = EACCES;
+		fail_at(f, &at_access);
+		return -EACCES;
+	}
+	rc = resolve(s, step, &record, f);
+	if (rc)
+		return rc;
+	rc = call_fill(object->mr, &step->fill, &record, &err);
+	ibmr_mr_query(object->mr, &info);
+	if (!rc || info.state != IBMR_STATE_FILLED)
+		fill_record_clear(&object->fill);
+	if (!rc) {
+		object->fill = record;
+		return reply_result(reply, result_mr(object->mr));
+	}
+	fill_record_clear(&record);
+	if (err.code == IBMR_OK)
+		return fail_nomem(f);
+	return session_fail(&err, rc, fill_list(step), f);
+}
+
+int step_invalidate(struct session *s, const struct step *step, struct reply *reply)
+{
+	struct fail *f = &reply->fail;
+	struct object *object;
+	struct ibmr_mr_info info;
+	struct ibmr_err err;
+	int rc;
+
+	rc = session_need(s, step->mr, &at_mr, &object, f);
+	if (rc)
+		return rc;
+	rc = ibmr_mr_invalidate(object->mr, &err);
+	ibmr_mr_query(object->mr, &info);
+	if (info.state != IBMR_STATE_FILLED)
+		fill_record_clear(&object->fill);
+	if (rc)
+		return session_fail(&err, rc, NULL, f);
+	return reply_result(reply, result_mr(object->mr));
+}
+
+int step_dereg(struct session *s, const struct step *step, struct reply *reply)
+{
+	struct fail *f = &reply->fail;
+	struct object *object;
+	struct ibmr_err err;
+	json_t *result;
+	int rc;
+
+	rc = session_need(s, step->mr, &at_mr, &object, f);
+	if (rc)
+		return rc;
+	/* made before the MR is gone, so that what happened can be told */
+	result = json_pack("{s:s}", "mr", object->name);
+	if (!result)
+		return fail_nomem(f);
+	rc = ibmr_mr_dereg(object->mr, &err);
+	if (rc) {
+		json_decref(result);
+		return session_fail(&err, rc, NULL, f);
+	}
+	session_remove(s, object);
+	return reply_result(reply, result);
+}
+
+/* ---- prefetch ---------------------------------------------------------------------- */
+
+struct prefetch {
+	struct ibmr_range *ranges;
+	struct ibmr_pages *pages;
+	struct ibmr_prefetch_info info;
+};
+
+static int find_ranges(const struct session *s, const struct step *step, struct ibmr_range *ranges,
+		       struct fail *f)
+{
+	const struct at at_list = { .name = "ranges" };
+	struct at at_entry = { .up = &at_list };
+	const struct at at_name = { .up = step->prefetch.listed ? &at_entry : NULL, .name = "mr" };
+	struct object *object;
+	size_t i;
+	int rc;
+
+	for (i = 0; i < step->prefetch.num; i++) {
+		const struct step_entry *entry = &step->prefetch.ranges[i];
+
+		at_entry.index = i;
+		rc = session_need(s, entry->mr, &at_name, &object, f);
+		if (rc)
+			return rc;
+		ranges[i] = (struct ibmr_range){ object->mr, entry->offset, entry->length };
+	}
+	return 0;
+}
+
+static json_t *range_list(const struct step *step, const struct ibmr_pages *pages)
+{
+	json_t *list = json_array();
+	size_t i;
+
+	for (i = 0; list && i < step->prefetch.num; i++) {
+		const struct ibmr_pages *p = &pages[i];
+		json_t *range =
+			json_pack("{s:s, s:I, s:I, s:I, s:o, s:o}", "mr",
+				  step->prefetch.ranges[i].mr, "offset", (json_int_t)p->offset,
+				  "length", (json_int_t)p->length, "pages", (json_int_t)p->pages,
+				  "cpu_resident_before", result_count(p->cpu_resident_before),
+				  "cpu_resident_after", result_count(p->cpu_resident_after));
+
+		if (json_array_append_new(list, range)) {
+			json_decref(list);
+			list = NULL;
+		}
+	}
+	return list;
+}
+
+static json_t *prefetch_result(const struct step *step, const struct prefetch *p)
+{
+	static const char *const words[] = { "read", "write", "no_fault" };
+	const struct ibmr_pages *total = &p->info.total;
+
+	return json_pack("{s:s, s:b, s:I, s:I, s:s?, s:I, s:o, s:o, s:o, s:o, s:o}", "advice",
+			 words[step->prefetch.advice], "flush", (int)step->prefetch.flush, "bytes",
+			 (json_int_t)p->info.bytes, "page_size", (json_int_t)p->info.page_size,
+			 "source", p->info.source, "pages", (json_int_t)total->pages,
+			 "cpu_resident_before", result_count(total->cpu_resident_before),
+			 "cpu_resident_after", result_count(total->cpu_resident_after),
+			 "device_mapped_before", result_count(total->device_mapped_before),
+			 "device_mapped_after", result_count(total->device_mapped_after), "ranges",
+			 range_list(step, p->pages));
+}
+
+int step_prefetch(struct session *s, const struct step *step, struct reply *reply)
+{
+	static const enum ibmr_advice advices[] = { IBMR_ADVICE_READ, IBMR_ADVICE_WRITE,
+						    IBMR_ADVICE_NO_FAULT };
+	struct fail *f = &reply->fail;
+	struct prefetch p = { 0 };
+	struct ibmr_err err;
+	size_t num = step->prefetch.num;
+	int rc;
+
+	p.ranges = calloc(num, sizeof(*p.ranges));
+	p.pages = calloc(num, sizeof(*p.pages));
+	if (!p.ranges || !p.pages)
+		rc = fail_nomem(f);
+	else
+		rc = find_ranges(s, step, p.ranges, f);
+	if (!rc) {
+		rc = ibmr_mr_prefetch(s->ctx, p.ranges, num, advices[step->prefetch.advice],
+				      step->prefetch.flush, p.pages, &p.info, &err);
+		if (rc)
+			session_fail(&err, rc, step->prefetch.listed ? "ranges" : NULL, f);
+		else
+			rc = reply_result(reply, prefetch_result(step, &p));
+	}
+	free(p.ranges);
+	free(p.pages);
+	return rc;
+}

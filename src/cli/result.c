@@ -131,10 +131,10 @@ static json_t *ports(const struct ibmr_caps *caps)
 	return list;
 }
 
-/* What a device does not say is null. */
+/* What a device does not say is null, and so is what is no limit: all ones, as mlx5 has it. */
 static json_t *said(uint64_t value)
 {
-	return value ? json_integer((json_int_t)value) : json_null();
+	return value && value <= INT64_MAX ? json_integer((json_int_t)value) : json_null();
 }
 
 static json_t *guid(uint64_t value)

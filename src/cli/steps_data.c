@@ -277,7 +277,7 @@ static json_t *hex_text(const uint8_t *bytes, uint64_t num)
 	char text[2 * HEX_MOST + 1];
 	uint64_t i;
 
-	if (num > HEX_MOST)
+	if (!bytes || num > HEX_MOST)
 		return json_null();
 	for (i = 0; i < num; i++) {
 		text[2 * i] = digits[bytes[i] >> 4];

@@ -6,7 +6,6 @@
  */
 #include <errno.h>
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -197,13 +196,13 @@ void writer_micros(struct writer *w, uint64_t ns)
 
 static void real(struct writer *w, double value)
 {
-	double scaled = round(fabs(value) * 1000);
+	double scaled = (value < 0 ? -value : value) * 1000 + 0.5;
 
 	/* NaN compares false too */
 	if (!(scaled < 1.8e19))
 		writer_null(w);
 	else
-		thousandths(w, value < 0 && scaled > 0, (uint64_t)scaled);
+		thousandths(w, value < 0 && scaled >= 1, (uint64_t)scaled);
 }
 
 static void array(struct writer *w, const json_t *value)

@@ -13,11 +13,7 @@
 #include "soft0_exec.h"
 
 static const struct argp_option run_options[] = {
-	{ "keep-going", OPT_KEEP_GOING, NULL, 0, "Go on after an unexpected step", 0 },
-	{ "port", OPT_PORT, "N", 0, "Port of the device (default: the first ACTIVE one)", 0 },
-	{ "gid-index", OPT_GID_INDEX, "N", 0, "GID of the port (default: its first RoCE v2 one)",
-	  0 },
-	{ 0 }
+	{ "keep-going", OPT_KEEP_GOING, NULL, 0, "Go on after an unexpected step", 0 }, { 0 }
 };
 
 static const struct argp_option check_options[] = {

@@ -19,6 +19,9 @@
 static const struct argp_option global_options[] = {
 	{ "device", OPT_DEVICE, "DEVICE", 0,
 	  "Device to use (default: $IBMR_DEVICE, the plan's, the first with an ACTIVE port)", 0 },
+	{ "port", OPT_PORT, "N", 0, "Port of the device (default: the first ACTIVE one)", 0 },
+	{ "gid-index", OPT_GID_INDEX, "N", 0, "GID of the port (default: its first RoCE v2 one)",
+	  0 },
 	{ "socket", OPT_SOCKET, "PATH", 0, "Socket of the session (default: $IBMR_SOCKET)", 0 },
 	{ "format", OPT_FORMAT, "FORMAT", 0, "json (default), jsonl or text", 0 },
 	{ "timeout", OPT_TIMEOUT, "TIME", 0, "Bound of each step, e.g. 500ms or 2m (default: 10s)",
@@ -172,7 +175,7 @@ static error_t parse_key(int key, char *arg, struct argp_state *state)
 	switch (key) {
 	case ARGP_KEY_INIT:
 		/* the global options are a child; it works on the same record */
-		if (state->root_argp->children)
+		if (state->child_inputs)
 			state->child_inputs[0] = p;
 		return 0;
 	case ARGP_KEY_ARG:
@@ -210,6 +213,7 @@ static int unknown_option(struct parse *p, const struct argp_option *own, const 
 	const char *name = word + strspn(word, "-");
 	char plain[64];
 	size_t num = 0;
+	size_t i;
 
 	for (; own && own->name && num < 32; own++)
 		names[num++] = own->name;
@@ -217,6 +221,9 @@ static int unknown_option(struct parse *p, const struct argp_option *own, const 
 		names[num++] = own->name;
 	snprintf(plain, sizeof(plain), "%.*s", (int)strcspn(name, "="), name);
 	nearest = spec_nearest(plain, names, num);
+	for (i = 0; i < num && *plain; i++)
+		if (!strncmp(names[i], plain, strlen(plain)))
+			nearest = names[i];
 	fail_set(p->fail, FAIL_USAGE, "unknown option '%.*s'", (int)strcspn(word, "="), word);
 	if (nearest)
 		fail_hint(p->fail, "did you mean --%s? options are not abbreviated", nearest);

@@ -162,11 +162,8 @@ static int move(const struct io *io, const uint8_t *src, uint8_t *dst, struct ib
 	ret = make_ready(&c, io->length, &chunk, err);
 	if (ret)
 		return ret;
-	if (ctx->dry) {
-		if (dst)
-			memset(dst, 0, io->length);
+	if (ctx->dry)
 		return 0;
-	}
 	for (done = 0; done < io->length; done += chunk) {
 		struct ibmri_rdma r = { .opcode = src ? IBV_WR_RDMA_WRITE : IBV_WR_RDMA_READ,
 					.local = (uintptr_t)ctx->staging.buf,

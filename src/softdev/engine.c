@@ -32,6 +32,7 @@ static struct {
 } line = { .last = &line.first };
 
 struct sd_qp *sd_qps;
+bool sd_work_due;
 static bool running;
 
 uint64_t sd_now_ns(void)
@@ -142,20 +143,6 @@ void sd_engine_forget_mkey(struct sd_mkey *mkey)
 	}
 }
 
-/* Put out what may go. quiet: the process came back without ringing, so UMRs are seen. The answer is
- * when the next one is due, 0 for none. */
-static uint64_t line_release(bool quiet)
-{
-	while (line.first) {
-		if (sd_config.hold || (line.first->umr && !quiet))
-			return 0;
-		if (line.first->at && line.first->at > sd_now_ns())
-			return line.first->at;
-		line_pop();
-	}
-	return 0;
-}
-
 /* ---- doorbells --------------------------------------------------------------------- */
 
 static bool changed(const uint32_t *db, uint16_t *seen)
@@ -193,11 +180,30 @@ static void run(void)
 		return;
 	running = true;
 	do {
-		progress = false;
+		progress = sd_work_due = false;
 		for (struct sd_qp *qp = sd_qps; qp; qp = qp->next)
 			progress |= sd_qp_work(qp);
-	} while (progress);
+	} while (progress || sd_work_due);
 	running = false;
+}
+
+/* Put out what may go. quiet: the process came back without ringing, so UMRs are seen. The answer is
+ * when the next one is due, 0 for none. */
+static uint64_t line_release(bool quiet)
+{
+	uint64_t at = 0;
+
+	while (line.first && !sd_config.hold && (quiet || !line.first->umr)) {
+		if (line.first->at > sd_now_ns()) {
+			at = line.first->at;
+			break;
+		}
+		line_pop();
+	}
+	/* A completion too many breaks its queue, and then there is something to flush. */
+	if (sd_work_due)
+		run();
+	return at;
 }
 
 static uint64_t next_stall(void)
@@ -241,7 +247,7 @@ void sd_engine_kick(void)
 	sd_lock();
 	rang = scan();
 	if (sd_config.mode != SD_ASYNC) {
-		if (rang)
+		if (rang || sd_work_due)
 			run();
 		line_release(!rang);
 	} else if (rang && !sd_thread_wake()) {

@@ -235,6 +235,7 @@ void sd_qp_fail(struct sd_qp *qp, enum ibv_qp_state state)
 		return;
 	qp->state = state;
 	qp->draining = false;
+	sd_work_due = true;
 }
 
 /* ---- multicast ---------------------------------------------------------------------- */

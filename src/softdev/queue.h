@@ -131,7 +131,9 @@ void sd_cqe_error(struct sd_cqe *c, const struct sd_qp *qp, bool responder, uint
 
 /* One step of a queue pair; true when something was done. */
 bool sd_qp_work(struct sd_qp *qp);
-/* Into an error state: ERR, or SQE for a send queue alone. The flush is the next steps' work. */
+/* Into an error state: ERR, or SQE for a send queue alone. The flush is the next steps' work, and
+ * sd_work_due says that there is some. */
+extern bool sd_work_due;
 void sd_qp_fail(struct sd_qp *qp, enum ibv_qp_state state);
 /* Something changed from outside: let the engine look at all queue pairs. */
 void sd_engine_run(void);

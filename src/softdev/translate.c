@@ -55,6 +55,22 @@ static uint32_t find_klm(const struct sd_layout *layout, uint64_t off)
 	return lo;
 }
 
+/* Nothing is there, but for break=off_by_one: then the byte behind the last one of the last entry is. */
+static int past_the_end(struct sd_pieces *out, const struct sd_layout *layout, struct ask *in,
+			uint64_t left)
+{
+	const struct sd_klm *klm = &layout->klm[layout->num - 1];
+
+	if (!sd_config.break_off_by_one || left != 1)
+		return -EFAULT;
+	while (klm > layout->klm && !klm->bytes)
+		klm--;
+	in->key = klm->key;
+	in->addr = klm->addr + klm->bytes + (layout->cycles - 1) * klm->stride;
+	in->len = 1;
+	return walk(out, in);
+}
+
 /* [off, off + len) of an indirect key: entry by entry, cycle by cycle. */
 static int walk_layout(struct sd_pieces *out, const struct sd_layout *layout, uint64_t off,
 		       const struct ask *q)
@@ -80,7 +96,7 @@ static int walk_layout(struct sd_pieces *out, const struct sd_layout *layout, ui
 		uint64_t into;
 
 		if (cycle >= layout->cycles)
-			return -EFAULT;
+			return past_the_end(out, layout, &in, left);
 		into = within - (klm->end - klm->bytes);
 		in.key = klm->key;
 		in.addr = klm->addr + into;

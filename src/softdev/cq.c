@@ -5,12 +5,13 @@
 #include <string.h>
 
 #include "choices.h"
+#include "caps.h"
 #include "queue.h"
 
-#define MAX_CQE ((1u << 22) - 1)
-#define NOT_ARMED 0xffffffff
+#define MAX_CQE	      ((1u << 22) - 1)
+#define NOT_ARMED     0xffffffff
 #define ARM_SOLICITED (1u << 24)
-#define INDEX_MASK 0xffffff
+#define INDEX_MASK    0xffffff
 
 struct sd_cq *sd_cqs;
 static uint32_t last_cqn;
@@ -99,8 +100,9 @@ int sd_cmd_cq_create(struct sd_ctx *ctx, const struct sd_attrs *a)
 	    !sd_attr_get(a, UVERBS_ATTR_CREATE_CQ_COMP_VECTOR, &vector, sizeof(vector)))
 		return -EINVAL;
 	sd_attr_get(a, UVERBS_ATTR_CREATE_CQ_FLAGS, &flags, sizeof(flags));
-	if (vector || flags & ~(uint32_t)(IB_UVERBS_CQ_FLAGS_TIMESTAMP_COMPLETION |
-					  IB_UVERBS_CQ_FLAGS_IGNORE_OVERRUN))
+	if (vector >= SD_COMP_VECTORS ||
+	    flags & ~(uint32_t)(IB_UVERBS_CQ_FLAGS_TIMESTAMP_COMPLETION |
+				IB_UVERBS_CQ_FLAGS_IGNORE_OVERRUN))
 		return -EINVAL;
 	cq = calloc(1, sizeof(*cq));
 	if (!cq)

@@ -207,7 +207,7 @@ int sd_wr_query_qp(struct sd_ctx *ctx, struct sd_write *w)
 		.dest = a->dest,
 		.alt_dest = a->alt_dest,
 		.max_send_wr = qp->cap.max_send_wr,
-		.max_recv_wr = qp->cap.max_recv_wr,
+		.max_recv_wr = qp->rq_num,
 		.max_send_sge = qp->cap.max_send_sge,
 		.max_recv_sge = qp->cap.max_recv_sge,
 		.max_inline_data = qp->cap.max_inline_data,

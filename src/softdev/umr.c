@@ -25,7 +25,7 @@
 	 MLX5_WQE_UMR_CTRL_MKEY_MASK_FREE | ACCESS_MASK)
 #define KNOWN_FLAGS                                                                                \
 	(MLX5_WQE_UMR_CTRL_FLAG_INLINE | MLX5_WQE_UMR_CTRL_FLAG_CHECK_FREE |                       \
-	 MLX5_WQE_UMR_CTRL_FLAG_TRNSLATION_OFFSET)
+	 MLX5_WQE_UMR_CTRL_FLAG_TRNSLATION_OFFSET | MLX5_WQE_UMR_CTRL_FLAG_CHECK_QPN)
 
 /* Does a key lead to on-demand memory, at any depth? */
 static bool on_demand(uint32_t key, uint32_t depth)

@@ -280,11 +280,11 @@ static void a_total_above_2_63_is_refused(void **state)
 		blocks[i] = (struct ibmr_block){ &a, 0, 65535, 0 };
 	a.length = 65535;
 	/* 65531 * 65535 * count around 2^63 */
-	in = repeat(blocks, 65531, 2147688445);
+	in = repeat(blocks, 65531, INT64_MAX / (65531ull * 65535));
 	OK(ibmri_layout_make(&col, &in, &l, &err));
 	assert_true(l.total <= INT64_MAX && l.total > INT64_MAX - l.cycle);
 	ibmri_layout_free(&l);
-	BAD(repeat(blocks, 65531, 2147688446), E2BIG, IBMR_E_LIMIT);
+	BAD(repeat(blocks, 65531, INT64_MAX / (65531ull * 65535) + 1), E2BIG, IBMR_E_LIMIT);
 	SAYS("2^63-1");
 }
 

@@ -11,19 +11,10 @@ files() {
 	done
 }
 
-# Scripts of bash, by their first line or their name; takes git patterns as files does.
+# Scripts of bash, by their name or their first line; takes git patterns as files does.
 bash_files() {
-	files "$@" | while IFS= read -r name; do
-		case $name in
-		*.bash | *.sh | *.bats) printf '%s\n' "$name" ;;
-		*.*) ;;
-		*)
-			if head -n 1 -- "$name" 2>/dev/null | tr -d '\0' | grep -qE '^#!.*\b(ba)?sh$'; then
-				printf '%s\n' "$name"
-			fi
-			;;
-		esac
-	done
+	files "$@" | grep -E '\.(bash|sh|bats)$' || true
+	files "$@" | grep -vE '\.[^/]*$' | xargs -r awk 'FNR == 1 && /^#!.*(ba)?sh$/ { print FILENAME } FNR > 1 { nextfile }'
 }
 
 cores() {

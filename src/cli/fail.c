@@ -238,5 +238,6 @@ void fail_under(struct fail *f, const char *prefix)
 			return;
 		*cut = '\0';
 	}
-	snprintf(f->where, sizeof(f->where), "%s%s", prefix, inner);
+	memcpy(f->where, prefix, len);
+	memcpy(f->where + len, inner, strlen(inner) + 1);
 }

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "cli.h"
@@ -40,14 +39,6 @@ const struct command commands[] = {
 	  cmd_exec },
 	{ 0 }
 };
-
-uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * UINT64_C(1000000000) + (uint64_t)ts.tv_nsec;
-}
 
 /* A descriptor 0, 1 or 2 that is closed would be the next file we open, and a result would be written
  * into it. What takes its place refuses the same use with EBADF. */

@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/time.h>
+#include <time.h>
 
 #include "cli.h"
 
@@ -21,6 +22,14 @@ static const int caught[] = { SIGINT, SIGTERM, SIGHUP };
 static struct sigaction before[NUM_CAUGHT];
 static struct sigaction pipe_before;
 static bool installed;
+
+uint64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * UINT64_C(1000000000) + (uint64_t)ts.tv_nsec;
+}
 
 /* A signal that comes just before a blocking call would be forgotten by it: ring until it is heard. */
 static void ring_again(void)

@@ -63,7 +63,6 @@ static int check_step(struct check *c, const struct step *step, struct fail *f)
 static int check_plan(struct check *c, struct fail *f)
 {
 	struct plan plan;
-	char prefix[32];
 	size_t i;
 	int ret;
 
@@ -79,10 +78,8 @@ static int check_plan(struct check *c, struct fail *f)
 	ret = session_open_dry(c->target, &c->session, f);
 	for (i = 0; !ret && i < plan.num; i++) {
 		ret = check_step(c, &plan.steps[i], f);
-		if (ret) {
-			snprintf(prefix, sizeof(prefix), "/steps/%zu", i);
-			fail_under(f, prefix);
-		}
+		if (ret)
+			fail_in_step(f, i);
 	}
 	plan_free(&plan);
 	return ret;

@@ -51,16 +51,11 @@ static void keep_fail(struct outcome *o, const struct fail *fail)
 /* The first failure that nobody expected is the run's. */
 static void note(struct run *run, size_t index, const struct fail *fail)
 {
-	char prefix[40];
-
 	if (run->failed)
 		return;
 	run->failed = true;
 	run->first = *fail;
-	snprintf(prefix, sizeof(prefix), "/steps/%zu", index);
-	if (!run->first.has_where)
-		fail_at(&run->first, NULL);
-	fail_under(&run->first, prefix);
+	fail_in_step(&run->first, index);
 }
 
 static void run_step(struct run *run, size_t index)

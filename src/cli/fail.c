@@ -241,3 +241,13 @@ void fail_under(struct fail *f, const char *prefix)
 	memcpy(f->where, prefix, len);
 	memcpy(f->where + len, inner, strlen(inner) + 1);
 }
+
+void fail_in_step(struct fail *f, size_t index)
+{
+	char prefix[40];
+
+	snprintf(prefix, sizeof(prefix), "/steps/%zu", index);
+	if (!f->has_where)
+		fail_at(f, NULL);
+	fail_under(f, prefix);
+}

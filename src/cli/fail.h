@@ -108,4 +108,8 @@ void fail_at(struct fail *f, const struct at *at);
 /* Put a prefix before the place, e.g. "/steps/2"; no effect on a record without a place. */
 void fail_under(struct fail *f, const char *prefix);
 
+/* The place, counted from a step so far, from the plan's root: "/steps/2/klms/1". A record without a
+ * place gets the step's. */
+void fail_in_step(struct fail *f, size_t index);
+
 #endif /* CLI_FAIL_H */

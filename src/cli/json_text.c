@@ -144,6 +144,11 @@ static int scan_number(struct scan *s)
 	return 0;
 }
 
+static bool is_letter(char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
+
 /* One token, or one character of one. */
 static int scan_token(struct scan *s)
 {
@@ -167,6 +172,11 @@ static int scan_token(struct scan *s)
 		return scan_number(s);
 	if (c == '/' || c == '#')
 		return syntax(s->f, &s->pos, "a comment, perhaps; JSON has none");
+	if (is_letter(c)) { /* a word, true or false, is one token */
+		while (s->pos.at < s->end && is_letter(*s->pos.at))
+			advance(&s->pos, 1);
+		return 0;
+	}
 	if (c == '[' || c == '{') {
 		if (++s->depth > SPEC_MAX_DEPTH)
 			return syntax(s->f, &s->pos, "nested deeper than 32 levels");

@@ -84,7 +84,6 @@ int plan_parse(const json_t *doc, struct plan *ret_plan, struct fail *f)
 {
 	struct plan plan = { NULL, NULL, 0 };
 	struct frame frame;
-	char prefix[32];
 	size_t num;
 	int ret;
 
@@ -99,8 +98,7 @@ int plan_parse(const json_t *doc, struct plan *ret_plan, struct fail *f)
 	for (; plan.num < num; plan.num++) {
 		ret = step_parse(json_array_get(frame.steps, plan.num), &plan.steps[plan.num], f);
 		if (ret) {
-			snprintf(prefix, sizeof(prefix), "/steps/%zu", plan.num);
-			fail_under(f, prefix);
+			fail_in_step(f, plan.num);
 			plan_free(&plan);
 			return ret;
 		}

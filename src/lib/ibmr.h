@@ -147,7 +147,7 @@ struct ibmr_ctx_opts {
 	const char *device;   /* NULL: the first device with an ACTIVE port */
 	uint8_t port;	      /* 0: the first ACTIVE one */
 	int gid_index;	      /* -1: the port's first RoCE v2 GID where one is needed */
-	uint32_t timeout_ms;  /* of every wait for a completion; 0: 10000 */
+	uint32_t timeout_ms;  /* for all the waits of one call; 0: 10000 */
 	const volatile sig_atomic_t *cancel; /* borrowed for the ctx's life; waits end when non-zero */
 };
 
@@ -170,7 +170,8 @@ IBMR_EXPORT int ibmr_ctx_query(struct ibmr_ctx *ctx, struct ibmr_caps *ret_caps,
 			       struct ibmr_err *reterr);
 IBMR_EXPORT void ibmr_ctx_set_timeout(struct ibmr_ctx *ctx, uint32_t timeout_ms);
 
-/* Bytes now locked for the process by this ctx, in whole pages: members and the library's own. */
+/* Bytes now locked for the process by this ctx, in whole pages: members, and the library's own list
+ * and staging memory. The few pages of its queues, which the driver locks, are not counted. */
 IBMR_EXPORT uint64_t ibmr_ctx_locked_bytes(const struct ibmr_ctx *ctx);
 
 /* Number of times the queue pair was brought back after a completion error or a timeout. */

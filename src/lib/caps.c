@@ -66,14 +66,13 @@ static uint32_t mtu_bytes(enum ibv_mtu mtu)
 	return mtu >= IBV_MTU_256 && mtu <= IBV_MTU_4096 ? 128u << mtu : 0;
 }
 
-static int read_ports(struct ibmr_ctx *ctx, uint8_t num, struct ibmr_err *err)
+int ibmri_caps_ports(struct ibmr_ctx *ctx, struct ibmr_err *err)
 {
 	struct ibmr_caps *c = &ctx->caps;
 	uint32_t i;
 	int ret;
 
-	c->num_ports = num;
-	for (i = 0; i < num && i < IBMR_MAX_PORTS; i++) {
+	for (i = 0; i < c->num_ports && i < IBMR_MAX_PORTS; i++) {
 		struct ibv_port_attr attr = { 0 };
 
 		ret = ibv_query_port(ctx->verbs, (uint8_t)(i + 1), &attr);
@@ -91,7 +90,7 @@ static int read_ports(struct ibmr_ctx *ctx, uint8_t num, struct ibmr_err *err)
 	return 0;
 }
 
-int ibmri_caps_read(struct ibmr_ctx *ctx, const char *origin, struct ibmr_err *err)
+int ibmri_caps_read(struct ibmr_ctx *ctx, struct ibmr_err *err)
 {
 	struct ibv_device_attr_ex attr = { 0 };
 	struct ibmr_caps *c = &ctx->caps;
@@ -118,7 +117,8 @@ int ibmri_caps_read(struct ibmr_ctx *ctx, const char *origin, struct ibmr_err *e
 		c->max_entry = IBMRI_MAX_ENTRY;
 		read_hca_caps(ctx);
 	}
-	return read_ports(ctx, attr.orig_attr.phys_port_cnt, err);
+	c->num_ports = attr.orig_attr.phys_port_cnt;
+	return ibmri_caps_ports(ctx, err);
 }
 
 /* Can an indirect key be made here? A throw-away one tells; the device's name does not. */
@@ -168,8 +168,6 @@ void ibmri_caps_probe(struct ibmr_ctx *ctx)
 {
 	struct ibmr_caps *c = &ctx->caps;
 
-	if (ctx->dry)
-		return;
 	if (!ctx->umr_probed) {
 		c->umr = probe_umr(ctx);
 		if (c->umr && !c->inline_klms)

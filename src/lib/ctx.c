@@ -3,6 +3,7 @@
 #include "private.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,7 +65,7 @@ static int open_device(struct ibmr_ctx *ctx, struct ibv_device *device, struct i
 		return open_failed(ibv_get_device_name(device), errno, err);
 	ctx->mlx5 = mlx5dv_is_supported(device);
 	memset(&ctx->caps, 0, sizeof(ctx->caps));
-	ret = ibmri_caps_read(ctx, "ibmr_ctx_open", err);
+	ret = ibmri_caps_read(ctx, err);
 	if (ret) {
 		ibv_close_device(ctx->verbs);
 		ctx->verbs = NULL;
@@ -157,6 +158,13 @@ static int check_port(const struct ibmr_ctx *ctx, const char *origin, struct ibm
 			    ctx->caps.name, ctx->port, ctx->caps.num_ports);
 }
 
+static bool events_do_not_block(int fd)
+{
+	int flags = fcntl(fd, F_GETFL);
+
+	return flags >= 0 && !fcntl(fd, F_SETFL, flags | O_NONBLOCK);
+}
+
 int ibmr_ctx_open(const struct ibmr_ctx_opts *opts, struct ibmr_ctx **ret_ctx,
 		  struct ibmr_err *reterr)
 {
@@ -182,6 +190,7 @@ int ibmr_ctx_open(const struct ibmr_ctx_opts *opts, struct ibmr_ctx **ret_ctx,
 		goto close_device;
 	}
 	ctx->own_pd = true;
+	ctx->drain_events = events_do_not_block(ctx->verbs->async_fd);
 	*ret_ctx = ctx;
 	return 0;
 
@@ -207,7 +216,7 @@ int ibmr_ctx_from_pd(struct ibv_pd *pd, const struct ibmr_ctx_opts *opts, struct
 	ctx->pd = pd;
 	ctx->verbs = pd->context;
 	ctx->mlx5 = mlx5dv_is_supported(pd->context->device);
-	ret = ibmri_caps_read(ctx, "ibmr_ctx_from_pd", reterr);
+	ret = ibmri_caps_read(ctx, reterr);
 	if (!ret)
 		ret = check_port(ctx, "ibmr_ctx_from_pd", reterr);
 	if (ret) {
@@ -293,7 +302,14 @@ bool ibmr_ctx_is_dry(const struct ibmr_ctx *ctx)
 
 int ibmr_ctx_query(struct ibmr_ctx *ctx, struct ibmr_caps *ret_caps, struct ibmr_err *reterr)
 {
-	ibmri_caps_probe(ctx);
+	int ret;
+
+	if (!ctx->dry) {
+		ret = ibmri_caps_ports(ctx, reterr);
+		if (ret)
+			return ret;
+		ibmri_caps_probe(ctx);
+	}
 	*ret_caps = ctx->caps;
 	return 0;
 }

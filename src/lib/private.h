@@ -73,7 +73,8 @@ struct ibmri_pool {
 
 struct ibmr_ctx {
 	bool dry;
-	bool own_pd;
+	bool own_pd;	   /* and the verbs context */
+	bool drain_events; /* nobody else reads them, and reading does not block */
 	bool mlx5;
 	struct ibv_context *verbs;
 	struct ibv_pd *pd;
@@ -243,7 +244,9 @@ uint32_t ibmri_umr_inline_bytes(uint32_t klms);
 /* ---- caps.c ------------------------------------------------------------------ */
 
 /* Fill ctx->caps from the device; nothing is created there. */
-int ibmri_caps_read(struct ibmr_ctx *ctx, const char *origin, struct ibmr_err *err);
+int ibmri_caps_read(struct ibmr_ctx *ctx, struct ibmr_err *err);
+/* The ports again: they go up and down. */
+int ibmri_caps_ports(struct ibmr_ctx *ctx, struct ibmr_err *err);
 /* The two questions that only an attempt answers; asked once. */
 void ibmri_caps_probe(struct ibmr_ctx *ctx);
 

@@ -409,6 +409,15 @@ static void give_up(struct ibmr_ctx *ctx, struct ibmr_err *err)
 		ibmri_err_more(err, "; and the queue pair cannot be destroyed: %s", strerror(-ret));
 }
 
+/* An error brings an asynchronous event with it; in a context of our own nobody else takes them. */
+static void drop_events(struct ibmr_ctx *ctx)
+{
+	struct ibv_async_event event;
+
+	while (ctx->drain_events && !ibv_get_async_event(ctx->verbs, &event))
+		ibv_ack_async_event(&event);
+}
+
 /* After a completion error the queue pair is in ERR, with nothing in flight. */
 static void bring_back(const struct ibmri_call *c, struct ibmr_err *err)
 {
@@ -416,6 +425,7 @@ static void bring_back(const struct ibmri_call *c, struct ibmr_err *err)
 	struct ibmri_queue *q = ctx->queue;
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RESET };
 
+	drop_events(ctx);
 	if (ibv_modify_qp(q->qp, &attr, IBV_QP_STATE) || connect_qp(c, q, NULL)) {
 		give_up(ctx, err);
 		return;

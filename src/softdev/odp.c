@@ -195,7 +195,8 @@ int sd_populate(uint64_t va, uint64_t bytes, bool write)
 		err = sd_raw_madvise((void *)(uintptr_t)va, bytes,
 				     write ? MADV_POPULATE_WRITE : MADV_POPULATE_READ);
 	} while (err == -EAGAIN || err == -EINTR);
-	if (err == -EINVAL)
+	/* also the answer to a mapping without the right: an empty range tells the two apart */
+	if (err == -EINVAL && sd_raw_madvise(NULL, 0, MADV_POPULATE_READ) == -EINVAL)
 		return touch(va, bytes);
 	return err ? -EFAULT : 0;
 }

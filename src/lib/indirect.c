@@ -29,15 +29,11 @@ static int create_failed(const struct ibmr_ctx *ctx, const char *name, int err_n
 		ibmri_err_cause(err, "umr");
 		return ret;
 	}
-	if (ibmri_code_of(err_no) == IBMR_E_KEY_TABLE)
+	/* firmware's "limits exceeded" reaches us as ENOMEM */
+	if (ibmri_code_of(err_no) == IBMR_E_KEY_TABLE || err_no == ENOMEM)
 		return ibmri_failed(err, IBMR_E_KEY_TABLE, call, err_no,
-				    "device %s has no memory key left for '%s'", ctx->caps.name,
-				    name);
-	if (err_no == ENOMEM)
-		return ibmri_failed(
-			err, IBMR_E_NO_MEMORY, call, err_no,
-			"out of memory for the key of '%s', or perhaps the device out of keys",
-			name);
+				    "device %s has no memory key left for '%s'%s", ctx->caps.name, name,
+				    err_no == ENOMEM ? ", or the system no memory" : "");
 	return ibmri_failed(err, ibmri_code_of(err_no), call, err_no,
 			    "device %s refuses a key for '%s': %s", ctx->caps.name, name,
 			    strerror(err_no));

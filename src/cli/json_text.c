@@ -34,6 +34,11 @@ static int syntax(struct fail *f, const struct pos *pos, const char *what)
 	return -EINVAL;
 }
 
+static bool is_blank(char c)
+{
+	return c == ' ' || c == '\t' || c == '\r' || c == '\n';
+}
+
 /* Step over n bytes of one character. */
 static void advance(struct pos *pos, size_t n)
 {
@@ -60,12 +65,27 @@ static int check_mark(const struct spec_text *text, struct fail *f)
 /* One character that must be UTF-8 and not NUL; *ret_n its bytes. */
 static int check_char(struct scan *s, size_t *ret_n)
 {
+	if ((unsigned char)(*s->pos.at - 1) < 0x7f) { /* ASCII but for NUL */
+		*ret_n = 1;
+		return 0;
+	}
 	if (!*s->pos.at)
 		return syntax(s->f, &s->pos, "a NUL byte; JSON text is UTF-8 without NUL");
 	*ret_n = utf8_char(s->pos.at, s->end - s->pos.at);
 	if (!*ret_n)
 		return syntax(s->f, &s->pos, "a byte that is not UTF-8");
 	return 0;
+}
+
+/* Most of a document: the characters of a string that need no look. */
+static void skip_plain(struct scan *s)
+{
+	const char *c = s->pos.at;
+
+	while (c < s->end && ((*c >= 'a' && *c <= 'z') || (*c >= '0' && *c <= '9') || *c == '_'))
+		c++;
+	s->pos.column += c - s->pos.at;
+	s->pos.at = c;
 }
 
 static int scan_string(struct scan *s)
@@ -75,7 +95,12 @@ static int scan_string(struct scan *s)
 	size_t n;
 	int ret;
 
-	for (advance(&s->pos, 1); s->pos.at < s->end; advance(&s->pos, n)) {
+	advance(&s->pos, 1);
+	for (; s->pos.at < s->end; advance(&s->pos, n)) {
+		if (!escaped)
+			skip_plain(s);
+		if (s->pos.at == s->end)
+			break;
 		ret = check_char(s, &n);
 		if (ret)
 			return ret;
@@ -159,7 +184,7 @@ static int scan_token(struct scan *s)
 	ret = check_char(s, &n);
 	if (ret)
 		return ret;
-	if (strchr(" \t\r\n", c)) {
+	if (is_blank(c)) {
 		advance(&s->pos, n);
 		return 0;
 	}
@@ -197,7 +222,7 @@ static int prescan(const struct spec_text *text, struct fail *f)
 
 	ret = check_mark(text, f);
 	while (!ret && s.pos.at < s.end) {
-		blank = blank && strchr(" \t\r\n", *s.pos.at);
+		blank = blank && is_blank(*s.pos.at);
 		ret = scan_token(&s);
 	}
 	if (!ret && blank)
@@ -219,7 +244,7 @@ static struct pos place_before(const struct spec_text *text, size_t end)
 	s.end = text->bytes + text->size;
 	s.f = &unused;
 	while (s.pos.at < text->bytes + end) {
-		if (!strchr(" \t\r\n", *s.pos.at))
+		if (!is_blank(*s.pos.at))
 			last = s.pos;
 		if (scan_token(&s))
 			break;
@@ -241,7 +266,7 @@ static size_t string_bytes(const struct spec_text *text, const struct pos *pos)
 /* Whether the token that ends at c is followed by a colon: a member's name, not a value. */
 static bool is_name(const char *c, const char *end)
 {
-	while (c < end && strchr(" \t\r\n", *c))
+	while (c < end && is_blank(*c))
 		c++;
 	return c < end && *c == ':';
 }

@@ -3,14 +3,14 @@
 # bash completion for ibmr(1). test/examples/completion.bats holds it to what `ibmr --help` says.
 
 _ibmr_commands='check devices exec run'
-_ibmr_global='--deadline --device --format --help --socket --timeout --version'
+_ibmr_global='--deadline --device --format --gid-index --help --port --socket --timeout --version'
 
 # Options of one command beside the global ones.
 _ibmr_options() {
 	case $1 in
 	check) echo '--mr --target' ;;
 	exec) echo '--' ;;
-	run) echo '--gid-index --keep-going --port' ;;
+	run) echo '--keep-going' ;;
 	esac
 }
 

@@ -20,7 +20,7 @@
  *
  * soft0: what it reports; a test compares.
  */
-#define MLX5_LIMITS                                                                             \
+#define MLX5_LIMITS(link)                                                                       \
 	.max_mr_size = UINT64_MAX, .odp = true, .odp_implicit = true,                           \
 	.odp_rc = IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV | IBV_ODP_SUPPORT_WRITE |         \
 		  IBV_ODP_SUPPORT_READ | IBV_ODP_SUPPORT_ATOMIC | IBV_ODP_SUPPORT_SRQ_RECV,     \
@@ -29,12 +29,12 @@
 	.num_ports = 1,                                                                         \
 	.ports = { { .num = 1,                                                                  \
 		     .state = IBV_PORT_ACTIVE,                                                  \
-		     .link_layer = IBV_LINK_LAYER_ETHERNET,                                     \
+		     .link_layer = link,                                                        \
 		     .active_mtu_bytes = 4096,                                                  \
 		     .max_msg_sz = 1u << 30 } }
 
 const struct ibmr_caps targets[] = {
-	{ .name = "mlx5", .driver = "mlx5", MLX5_LIMITS },
+	{ .name = "mlx5", .driver = "mlx5", MLX5_LIMITS(IBV_LINK_LAYER_ETHERNET) },
 	{ .name = "rxe",
 	  .driver = "rxe",
 	  .max_mr_size = UINT64_MAX,
@@ -48,7 +48,7 @@ const struct ibmr_caps targets[] = {
 		       .link_layer = IBV_LINK_LAYER_ETHERNET,
 		       .active_mtu_bytes = 1024,
 		       .max_msg_sz = 8u << 20 } } },
-	{ .name = "soft0", .driver = "mlx5", MLX5_LIMITS },
+	{ .name = "soft0", .driver = "mlx5", MLX5_LIMITS(IBV_LINK_LAYER_INFINIBAND) },
 	{ .name = "" },
 };
 

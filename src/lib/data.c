@@ -49,13 +49,22 @@ static int check_right(const struct io *io, struct ibmr_err *err)
 	return ret;
 }
 
-/* An atomic must land whole and aligned in one place. */
+/* An atomic must be aligned on the wire (the responder refuses other addresses), and land whole and
+ * aligned in one place. */
 static int check_atomic(const struct io *io, struct ibmr_err *err)
 {
 	struct ibmri_piece at = { .mr = io->mr, .offset = io->offset, .length = 8 };
 	struct ibmri_walk w;
 	int ret;
 
+	if ((io->mr->base + io->offset) % 8) {
+		ret = ibmri_refuse(err, IBMR_E_RANGE, io->origin,
+				   "offset %" PRIu64 " of '%s' has the address 0x%" PRIx64
+				   ", which is not 8-aligned",
+				   io->offset, io->mr->name, io->mr->base + io->offset);
+		ibmri_err_cause(err, "atomic_alignment");
+		return ret;
+	}
 	while (at.mr->indirect) {
 		const struct ibmr_mr *through = at.mr;
 

@@ -341,8 +341,8 @@ IBMR_EXPORT int ibmr_mr_write(struct ibmr_mr *mr, uint64_t offset, const void *s
 IBMR_EXPORT int ibmr_mr_read(struct ibmr_mr *mr, uint64_t offset, void *dst, uint64_t length,
 			     unsigned io_flags, struct ibmr_err *reterr);
 
-/* 64-bit atomics on host-order values; *ret_old is what was there. The bytes must be 8-aligned in
- * the memory they land on and within one entry; else range with the landing address. */
+/* 64-bit atomics on host-order values; *ret_old is what was there. The bytes must be 8-aligned by
+ * their address through the key and in the memory they land on, and within one entry; else range. */
 IBMR_EXPORT int ibmr_mr_fetch_add(struct ibmr_mr *mr, uint64_t offset, uint64_t add,
 				  uint64_t *ret_old, unsigned io_flags, struct ibmr_err *reterr);
 IBMR_EXPORT int ibmr_mr_compare_swap(struct ibmr_mr *mr, uint64_t offset, uint64_t compare,

@@ -22,7 +22,8 @@ static int create_failed(const struct ibmr_ctx *ctx, const char *name, int err_n
 	static const char *const call = "mlx5dv_create_mkey";
 	int ret;
 
-	if (ibmri_code_of(err_no) == IBMR_E_UNSUPPORTED) {
+	/* EINVAL to a request within the reported limits: firmware does not know such keys */
+	if (ibmri_code_of(err_no) == IBMR_E_UNSUPPORTED || err_no == EINVAL) {
 		ret = ibmri_failed(err, IBMR_E_UNSUPPORTED, call, err_no,
 				   "device %s makes no indirect key (UMR by DEVX): %s",
 				   ctx->caps.name, strerror(err_no));
@@ -32,8 +33,8 @@ static int create_failed(const struct ibmr_ctx *ctx, const char *name, int err_n
 	/* firmware's "limits exceeded" reaches us as ENOMEM */
 	if (ibmri_code_of(err_no) == IBMR_E_KEY_TABLE || err_no == ENOMEM)
 		return ibmri_failed(err, IBMR_E_KEY_TABLE, call, err_no,
-				    "device %s has no memory key left for '%s'%s", ctx->caps.name, name,
-				    err_no == ENOMEM ? ", or the system no memory" : "");
+				    "device %s has no memory key left for '%s'%s", ctx->caps.name,
+				    name, err_no == ENOMEM ? ", or the system no memory" : "");
 	return ibmri_failed(err, ibmri_code_of(err_no), call, err_no,
 			    "device %s refuses a key for '%s': %s", ctx->caps.name, name,
 			    strerror(err_no));

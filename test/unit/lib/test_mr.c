@@ -76,15 +76,15 @@ static struct ibmr_mr_spec caller(void *addr, uint64_t length, uint64_t access)
 }
 
 /* The spec must be refused, and leave the device and the account as they were. */
-#define NO_REG(spec, err_no, code)                                            \
-	do {                                                                  \
-		struct ibmr_mr_spec spec_ = (spec);                           \
-		uint64_t locked_ = ibmr_ctx_locked_bytes(soft), live_ = soft_counter("live.mr");               \
-		struct ibmr_mr *mr_ = NULL;                                   \
-		REFUSED(ibmr_mr_reg(soft, &spec_, &mr_, &err), err_no, code); \
-		assert_null(mr_);                                             \
-		assert_int_equal(ibmr_ctx_locked_bytes(soft), locked_);       \
-		assert_int_equal(soft_counter("live.mr"), live_);     \
+#define NO_REG(spec, err_no, code)                                                               \
+	do {                                                                                     \
+		struct ibmr_mr_spec spec_ = (spec);                                              \
+		uint64_t locked_ = ibmr_ctx_locked_bytes(soft), live_ = soft_counter("live.mr"); \
+		struct ibmr_mr *mr_ = NULL;                                                      \
+		REFUSED(ibmr_mr_reg(soft, &spec_, &mr_, &err), err_no, code);                    \
+		assert_null(mr_);                                                                \
+		assert_int_equal(ibmr_ctx_locked_bytes(soft), locked_);                          \
+		assert_int_equal(soft_counter("live.mr"), live_);                                \
 	} while (0)
 
 #define REG(spec, mr)                                       \

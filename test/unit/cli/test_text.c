@@ -18,12 +18,21 @@ static double seconds(void)
 	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
 }
 
+static char *get(size_t size)
+{
+	char *bytes = malloc(size);
+
+	if (!bytes)
+		abort();
+	return bytes;
+}
+
 /* ---- text -------------------------------------------------------------------- */
 
 static void deep_nesting_needs_no_stack(void **state)
 {
 	size_t i, size = 1u << 20;
-	char *text = malloc(size);
+	char *text = get(size);
 	struct fail f;
 	json_t *doc;
 
@@ -36,7 +45,7 @@ static void deep_nesting_needs_no_stack(void **state)
 	free(text);
 }
 
-/* A brackets in strings or behind escapes count for nothing. */
+/* Brackets in strings or behind escapes count for nothing. */
 static void brackets_in_strings_are_no_nesting(void **state)
 {
 	const char *text = "[\"[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[\\\"[[[[[[[[[[[[\\\\\", []]";
@@ -52,7 +61,7 @@ static char *many_klms(size_t num, const char *tail, size_t *ret_size)
 	char *text, *at;
 	size_t i;
 
-	at = text = malloc(num * 64 + 256);
+	at = text = get(num * 64 + 256);
 	at += sprintf(at, "{ \"layout\": \"list\", \"klms\": [\n");
 	for (i = 0; i < num; i++)
 		at += sprintf(at, "%s{ \"mr\": \"pool\", \"offset\": %zu, \"length\": 4096 }",
@@ -120,7 +129,7 @@ static void a_mistake_far_down_is_found_there(void **state)
 static void long_names_are_told_in_part(void **state)
 {
 	size_t size = 1u << 20, used;
-	char *text = malloc(size + 64);
+	char *text = get(size + 64);
 	struct step step;
 	struct fail f;
 	json_t *doc;

@@ -274,11 +274,11 @@ void sd_engine_idle(void)
 
 void sd_engine_update(void)
 {
-	sd_lock();
-	if (sd_config.mode != SD_ASYNC || !sd_thread_wake()) {
-		scan();
-		run();
-		line_release(false);
-	}
-	sd_unlock();
+	if (!sd_qps)
+		return;
+	if (sd_config.mode == SD_ASYNC && sd_thread_wake())
+		return;
+	scan();
+	run();
+	line_release(false);
 }

@@ -16,10 +16,11 @@ static struct {
 	bool started;
 } table;
 
-/* Index 1 is the end mark of a scatter list (MLX5_INVALID_LKEY), index 4 the repeat mark of a UMR. */
+/* Index 1 is the end mark of a scatter list (MLX5_INVALID_LKEY), index 4 the repeat mark of a UMR, and
+ * one is the null MR's. */
 static bool index_reserved(uint32_t i)
 {
-	return i == MLX5_INVALID_LKEY >> 8 || i == 0x400 >> 8;
+	return i == MLX5_INVALID_LKEY >> 8 || i == 0x400 >> 8 || i == SD_NULL_KEY >> 8;
 }
 
 static int table_grow(uint32_t need)

@@ -80,7 +80,7 @@ struct sd_pages;
 /* With split_keys an ordinary MR has two keys; each is good on its own side of the wire only. */
 enum sd_side { SD_BOTH_SIDES, SD_LOCAL_SIDE, SD_REMOTE_SIDE };
 
-enum sd_mkey_kind { SD_MKEY_MR, SD_MKEY_IMPLICIT, SD_MKEY_NULL, SD_MKEY_KLM };
+enum sd_mkey_kind { SD_MKEY_MR, SD_MKEY_IMPLICIT, SD_MKEY_KLM };
 
 /* What an indirect key's table says (mkey.h). */
 struct sd_layout;
@@ -198,7 +198,7 @@ struct sd_obj *sd_channel_obj(struct sd_channel *ch);
 /* ---- keys (mkey.c) -------------------------------------------------------- */
 
 /* The key of ibv_alloc_null_mr (the driver's dump_fill_mkey): good in every PD, in every context, reads
- * as zeros and swallows writes. sd_mkey_find knows it; it is never handed out. */
+ * as zeros and swallows writes. sd_translate knows it; it is never handed out. */
 #define SD_NULL_KEY 0xfffffe00u
 
 /* Hand out a key; indices come from one device-wide table and are reused. Never 0x00000400, the
@@ -253,7 +253,7 @@ void sd_engine_kick(void);
 /* The process is about to block on an fd of ours, or polls: let what is due complete. */
 void sd_engine_idle(void);
 
-/* The modes, hold or delay changed: see what can go on. */
+/* The modes, hold or delay changed: see what can go on. Called with sd_lock held. */
 void sd_engine_update(void);
 /* A key dies: drop what is staged for it. */
 void sd_engine_forget_mkey(struct sd_mkey *mkey);

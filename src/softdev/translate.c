@@ -134,12 +134,12 @@ static int walk(struct sd_pieces *out, const struct ask *q)
 {
 	struct sd_mkey *mkey = sd_mkey_find(q->key);
 
+	if (q->key == SD_NULL_KEY)
+		return piece_add(out, NULL, q->len, NULL);
 	if (!mkey || mkey->free)
 		return -ENOENT;
 	if (mkey->side != SD_BOTH_SIDES && mkey->side != q->side)
 		return -ENOENT;
-	if (mkey->kind == SD_MKEY_NULL)
-		return piece_add(out, NULL, q->len, NULL);
 	if (mkey->pdn != q->pdn)
 		return -EPERM;
 	if ((q->need & ~mkey->access) && !sd_config.break_no_rights)
@@ -155,8 +155,6 @@ static int walk(struct sd_pieces *out, const struct ask *q)
 		if (q->depth >= sd_config.max_depth)
 			return -ELOOP;
 		return walk_layout(out, mkey->layout, q->addr - mkey->start, q);
-	case SD_MKEY_NULL:
-		break;
 	}
 	return -ENOENT;
 }

@@ -18,8 +18,8 @@
 
 #include "soft0.h"
 
-#define RIGHTS                                                                                     \
-	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |               \
+#define RIGHTS                                                                       \
+	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | \
 	 IBV_ACCESS_REMOTE_ATOMIC)
 
 static inline struct ibv_context *dev_open(void)
@@ -54,10 +54,10 @@ static inline void loop_connect(struct loop *l)
 				    .port_num = 1,
 				    .qp_access_flags = RIGHTS };
 
-	assert_int_equal(ibv_modify_qp(l->qp, &attr,
-				       IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
-					       IBV_QP_ACCESS_FLAGS),
-			 0);
+	assert_int_equal(
+		ibv_modify_qp(l->qp, &attr,
+			      IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS),
+		0);
 	attr = (struct ibv_qp_attr){ .qp_state = IBV_QPS_RTR,
 				     .path_mtu = IBV_MTU_4096,
 				     .dest_qp_num = l->qp->qp_num,

@@ -38,9 +38,8 @@ static struct ibv_wc rdma(struct loop *l, enum ibv_wr_opcode opcode, struct ibv_
 static void write_and_read_through_a_list(void **state)
 {
 	static uint8_t a[HALF + 200], b[HALF + 200], flat[2 * HALF], back[2 * HALF];
-	struct mlx5dv_mkey_init_attr init = {
-		.create_flags = MLX5DV_MKEY_INIT_ATTR_FLAGS_INDIRECT, .max_entries = 2
-	};
+	struct mlx5dv_mkey_init_attr init = { .create_flags = MLX5DV_MKEY_INIT_ATTR_FLAGS_INDIRECT,
+					      .max_entries = 2 };
 	struct mlx5dv_mkey *mkey;
 	struct ibv_mr *ma, *mb, *mf, *mk;
 	struct ibv_sge sge[2];

@@ -255,11 +255,7 @@ static void set_bits(uint8_t *page, unsigned int bit, unsigned int width, uint32
 
 static uint32_t log_up(uint64_t n)
 {
-	uint32_t log = 0;
-
-	while ((1ull << log) < n && log < 63)
-		log++;
-	return log;
+	return n <= 1 ? 0 : 64 - (uint32_t)__builtin_clzll(n - 1);
 }
 
 static void general_caps(uint8_t *page)

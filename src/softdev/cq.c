@@ -121,7 +121,6 @@ int sd_cmd_cq_create(struct sd_ctx *ctx, const struct sd_attrs *a)
 	cq_link(cq);
 	if (cq->channel)
 		sd_channel_obj(cq->channel)->users++;
-	sd_count("live.cq", 1);
 	resp.cqn = cq->cqn;
 	room = cq->ncqe - 1;
 	ret = sd_attr_put(a, UVERBS_ATTR_CREATE_CQ_RESP_CQE, &room, sizeof(room));
@@ -149,7 +148,6 @@ void sd_cq_free(struct sd_obj *obj)
 	if (cq->channel)
 		sd_channel_obj(cq->channel)->users--;
 	sd_obj_remove(obj);
-	sd_count("live.cq", -1);
 	free(cq);
 }
 

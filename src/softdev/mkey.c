@@ -94,6 +94,7 @@ int sd_mkey_alloc(struct sd_mkey **ret_mkey)
 	mkey->key = index << 8;
 	table.at[index] = mkey;
 	table.live++;
+	sd_count("live.mkey", 1);
 	*ret_mkey = mkey;
 	return 0;
 }
@@ -102,6 +103,7 @@ void sd_mkey_free(struct sd_mkey *mkey)
 {
 	table.at[mkey->key >> 8] = NULL;
 	table.live--;
+	sd_count("live.mkey", (uint64_t)-1);
 	if (mkey->staged)
 		sd_engine_forget_mkey(mkey);
 	sd_layout_put(mkey->layout);

@@ -183,7 +183,6 @@ int sd_cmd_qp_create(struct sd_ctx *ctx, const struct sd_attrs *a)
 	qp->recv_cq->obj.users++;
 	if (qp->srq)
 		qp->srq->obj.users++;
-	sd_count("live.qp", 1);
 	ret = put_answer(a, qp);
 	if (ret)
 		sd_qp_free(&qp->obj);
@@ -213,7 +212,6 @@ void sd_qp_free(struct sd_obj *obj)
 	if (qp->srq)
 		qp->srq->obj.users--;
 	sd_obj_remove(obj);
-	sd_count("live.qp", -1);
 	free(qp);
 }
 

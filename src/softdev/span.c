@@ -88,7 +88,7 @@ static int window(const struct sd_span *s, uint64_t pos, uint64_t len, struct sd
 		else
 			ret = sd_translate(out, r->key, s->pdn, r->addr + pos, take, s->access);
 		if (ret)
-			return ret;
+			return ret == -EOPNOTSUPP ? SD_HOLE : ret;
 		pos = 0;
 		len -= take;
 	}

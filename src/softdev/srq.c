@@ -102,7 +102,6 @@ int sd_cmd_srq_create(struct sd_ctx *ctx, const struct sd_attrs *a)
 	}
 	srq_link(srq);
 	srq->pd->obj.users++;
-	sd_count("live.srq", 1);
 	ret = put_answer(a, srq);
 	if (ret)
 		sd_srq_free(&srq->obj);
@@ -118,7 +117,6 @@ void sd_srq_free(struct sd_obj *obj)
 		srq->next->prev = srq->prev;
 	srq->pd->obj.users--;
 	sd_obj_remove(obj);
-	sd_count("live.srq", -1);
 	free(srq);
 }
 

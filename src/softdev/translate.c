@@ -14,6 +14,7 @@ struct ask {
 	uint32_t need;
 	enum sd_side side;
 	uint32_t depth;
+	bool repeated; /* by a key further out */
 	uint64_t addr, len;
 };
 
@@ -91,6 +92,7 @@ static int walk_layout(struct sd_pieces *out, const struct sd_layout *layout, ui
 		in.need |= SD_CHOICE_INNER_WRITE_NEEDS;
 	in.side = SD_LOCAL_SIDE;
 	in.depth = q->depth + 1;
+	in.repeated |= layout->repeat;
 	while (left) {
 		const struct sd_klm *klm = &layout->klm[i];
 		uint64_t into;
@@ -146,6 +148,9 @@ static int walk(struct sd_pieces *out, const struct ask *q)
 		return -EACCES;
 	if (!inside(mkey, q->addr, q->len))
 		return -EFAULT;
+	/* No fault under a repeat can be served: the handler takes its header for an entry. */
+	if (q->repeated && mkey->on_demand)
+		return -EOPNOTSUPP;
 	switch (mkey->kind) {
 	case SD_MKEY_MR:
 		return piece_add(out, mkey->va + (q->addr - mkey->start), q->len, mkey);

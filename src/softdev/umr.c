@@ -102,7 +102,7 @@ static int splice(struct sd_layout *to, const struct sd_layout *old,
 
 	if (fresh->repeat || (old && old->repeat))
 		return -EINVAL;
-	for (uint32_t i = 0; i < to->num + 0 || i < offset + fresh->num || i < old_num; i++) {
+	for (uint32_t i = 0; i < offset + fresh->num || i < old_num; i++) {
 		struct sd_klm klm = { 0 };
 
 		if (i >= offset && i < offset + fresh->num)

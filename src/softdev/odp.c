@@ -9,6 +9,7 @@
 #include "files.h"
 #include "mr.h"
 
+#include <linux/futex.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -174,17 +175,41 @@ static uint64_t pages_clear(struct sd_pages *p, uint64_t first, uint64_t end)
 
 /* ---- bringing pages in ------------------------------------------------------------ */
 
-/* Kernels before 5.14 cannot populate for writing without a store: reading is all that is done
- * there. */
-static int touch(uint64_t va, uint64_t bytes)
+/*
+ * Kernels before 5.14 know no MADV_POPULATE. There a page is read by a copy, or written by a futex
+ * operation that adds nothing to its first word: neither changes a byte, nor races with the process.
+ */
+static int touch_page(uint64_t va, bool write)
 {
+	static uint32_t nobody;
 	uint8_t byte;
+	long ret;
+
+	if (!write)
+		return sd_user_read(&byte, (void *)(uintptr_t)va, 1);
+	ret = sd_raw(SYS_futex, &nobody, FUTEX_WAKE_OP_PRIVATE, 0L, 0L, (void *)(uintptr_t)va,
+		     (long)FUTEX_OP(FUTEX_OP_ADD, 0, FUTEX_OP_CMP_LT, -2048));
+	return ret < 0 ? (int)ret : 0;
+}
+
+static int touch(uint64_t va, uint64_t bytes, bool write)
+{
 	uint64_t end = va + bytes;
 	int err = 0;
 
 	for (; va < end && !err; va += SD_PAGE_SIZE)
-		err = sd_user_read(&byte, (void *)(uintptr_t)va, 1);
+		err = touch_page(va, write);
 	return err;
+}
+
+/* Asked with no pages: for a page, "no right" is EINVAL as well. */
+static bool can_populate(void)
+{
+	static int known; /* 1: yes, -1: no */
+
+	if (!known)
+		known = sd_raw_madvise(NULL, 0, MADV_POPULATE_WRITE) ? -1 : 1;
+	return known == 1;
 }
 
 int sd_populate(uint64_t va, uint64_t bytes, bool write)
@@ -192,12 +217,12 @@ int sd_populate(uint64_t va, uint64_t bytes, bool write)
 	int err;
 
 	do {
-		err = sd_raw_madvise((void *)(uintptr_t)va, bytes,
-				     write ? MADV_POPULATE_WRITE : MADV_POPULATE_READ);
+		if (can_populate())
+			err = sd_raw_madvise((void *)(uintptr_t)va, bytes,
+					     write ? MADV_POPULATE_WRITE : MADV_POPULATE_READ);
+		else
+			err = touch(va, bytes, write);
 	} while (err == -EAGAIN || err == -EINTR);
-	/* also the answer to a mapping without the right: an empty range tells the two apart */
-	if (err == -EINVAL && sd_raw_madvise(NULL, 0, MADV_POPULATE_READ) == -EINVAL)
-		return touch(va, bytes);
 	return err ? -EFAULT : 0;
 }
 

@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -21,6 +22,18 @@
 #define RIGHTS                                                                       \
 	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | \
 	 IBV_ACCESS_REMOTE_ATOMIC)
+
+/* soft0 as it was at the start, in the mode that the tests are run in. */
+static inline void dev_reset(void)
+{
+	const char *env = getenv("IBMR_SOFT0"), *at = env ? strstr(env, "mode=") : NULL;
+	char mode[16] = "sync";
+
+	if (at)
+		sscanf(at, "mode=%15[a-z]", mode);
+	soft0_reset();
+	assert_int_equal(soft0_set("mode", mode), 0);
+}
 
 static inline struct ibv_context *dev_open(void)
 {

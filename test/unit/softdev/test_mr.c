@@ -10,7 +10,7 @@ static struct loop l;
 
 static int setup(void **state)
 {
-	soft0_reset();
+	dev_reset();
 	loop_open(&l);
 	return 0;
 }
@@ -18,7 +18,7 @@ static int setup(void **state)
 static int teardown(void **state)
 {
 	loop_close(&l);
-	soft0_reset();
+	dev_reset();
 	assert_int_equal(counter("live.mr"), 0);
 	assert_int_equal(counter("live.mkey"), 0);
 	assert_int_equal(counter("pinned_bytes"), 0);
@@ -157,7 +157,7 @@ static void memlock(void **state)
 	assert_int_equal(ibv_dereg_mr(mr), 0);
 	assert_int_equal(setrlimit(RLIMIT_MEMLOCK, &none), 0);
 	refused(p, PAGE, 0, EPERM);
-	soft0_reset();
+	dev_reset();
 	accepted(p, PAGE, 0);
 	setrlimit(RLIMIT_MEMLOCK, &old); /* only root may raise it again */
 	assert_int_equal(munmap(p, 16 * PAGE), 0);

@@ -14,7 +14,7 @@ static struct ibv_mr *mr;
 
 static int setup(void **state)
 {
-	soft0_reset();
+	dev_reset();
 	loop_open(&l);
 	mem = mmap(NULL, PAGES * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	assert_ptr_not_equal(mem, MAP_FAILED);
@@ -28,7 +28,7 @@ static int teardown(void **state)
 	assert_int_equal(ibv_dereg_mr(mr), 0);
 	munmap(mem, PAGES * PAGE);
 	loop_close(&l);
-	soft0_reset();
+	dev_reset();
 	assert_int_equal(counter("live.mr"), 0);
 	return 0;
 }

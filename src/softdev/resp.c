@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "choices.h"
+#include "caps.h"
 #include "queue.h"
 
 bool sd_recv_posted(struct sd_qp *qp)
@@ -117,6 +117,7 @@ uint8_t sd_deliver(struct sd_qp *qp, const struct sd_message *m)
 	}
 	c.cqe.byte_cnt = htobe32((uint32_t)m->bytes);
 	c.cqe.imm_inval_pkey = m->imm_be;
+	c.cqe.slid = htobe16(SD_LID);
 	c.cqe.flags_rqpn = htobe32(m->src_qp | (m->grh ? 1u << 28 : 0));
 	c.solicited = m->solicited;
 	sd_complete(qp, qp->recv_cq, &c, NULL);

@@ -19,6 +19,17 @@ bool mode_is(const char *word)
 	return !strcmp(word, "sync");
 }
 
+void set(const char *word, const char *value)
+{
+	assert_int_equal(soft0_set(word, value), 0);
+}
+
+void mode_restore(void)
+{
+	soft0_reset();
+	set("mode", mode_is("async") ? "async" : mode_is("strict") ? "strict" : "sync");
+}
+
 uint64_t counter(const char *name)
 {
 	uint64_t n = 0;
@@ -216,6 +227,7 @@ int rig_teardown(void **state)
 {
 	struct rig *r = *state;
 
+	mode_restore();
 	assert_int_equal(ibv_dereg_mr(r->mr), 0);
 	assert_int_equal(ibv_destroy_qp(r->qp), 0);
 	assert_int_equal(ibv_destroy_cq(r->cq), 0);

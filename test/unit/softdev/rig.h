@@ -129,6 +129,9 @@ void fill_repeat(struct rig *r, struct mlx5dv_mkey *m, int access, uint32_t coun
 		 const struct klm *blocks, uint32_t num);
 
 uint64_t counter(const char *name);
-bool mode_is(const char *word);
+/* soft0_set, which must succeed; mode_restore goes back to this run's mode and all defaults. */
+void set(const char *word, const char *value);
+void mode_restore(void);
+bool mode_is(const char *word); /* of this run */
 
 #endif /* RIG_H */

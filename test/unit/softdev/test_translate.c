@@ -484,10 +484,10 @@ static void depth(void **state)
 	}
 	assert_int_equal(probe(r, IBV_WR_RDMA_READ, m[3]->rkey, 0, 1), IBV_WC_SUCCESS);
 	assert_int_equal(probe(r, IBV_WR_RDMA_READ, m[4]->rkey, 0, 1), IBV_WC_REM_ACCESS_ERR);
-	assert_int_equal(soft0_set("max_depth", "2"), 0);
+	set("max_depth", "2");
 	assert_int_equal(probe(r, IBV_WR_RDMA_READ, m[1]->rkey, 0, 1), IBV_WC_SUCCESS);
 	assert_int_equal(probe(r, IBV_WR_RDMA_READ, m[2]->rkey, 0, 1), IBV_WC_REM_ACCESS_ERR);
-	assert_int_equal(soft0_set("max_depth", "4"), 0);
+	set("max_depth", "4");
 
 	/* A circle has no bottom. */
 	k = (struct klm){ .key = m[1]->lkey, .bytes = 64 };
@@ -546,11 +546,11 @@ static void split_keys(void **state)
 	struct ibv_mr *mr;
 	struct klm k;
 
-	assert_int_equal(soft0_set("split_keys", "1"), 0);
+	set("split_keys", "1");
 	mr = ibv_reg_mr(r->pd, r->buf, 64, ALL_ACCESS);
 	assert_non_null(mr);
 	assert_int_not_equal(mr->lkey, mr->rkey);
-	assert_int_equal(soft0_set("split_keys", "0"), 0);
+	set("split_keys", "0");
 	assert_int_equal(probe(r, IBV_WR_RDMA_READ, mr->rkey, (uintptr_t)r->buf, 1), IBV_WC_SUCCESS);
 	assert_int_equal(probe(r, IBV_WR_RDMA_READ, mr->lkey, (uintptr_t)r->buf, 1),
 			 IBV_WC_REM_ACCESS_ERR);

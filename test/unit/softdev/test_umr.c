@@ -564,14 +564,14 @@ static void key_limits(void **state)
 	uint64_t live = counter("live.mkey");
 	char max[32];
 
-	assert_int_equal(soft0_set("max_klms", "64"), 0);
+	set("max_klms", "64");
 	assert_null(try_mkey(r->pd, 65));
 	m = try_mkey(r->pd, 64);
 	assert_non_null(m);
 	assert_int_equal(counter("live.mkey"), live + 1);
 	/* Keys are exhausted. */
 	snprintf(max, sizeof(max), "%llu", (unsigned long long)live + 1);
-	assert_int_equal(soft0_set("max_keys", max), 0);
+	set("max_keys", max);
 	assert_null(try_mkey(r->pd, 4));
 	assert_null(ibv_reg_mr(r->pd, r->buf, 64, 0));
 	assert_int_equal(mlx5dv_destroy_mkey(m), 0);
@@ -579,11 +579,6 @@ static void key_limits(void **state)
 	assert_non_null(m);
 	assert_int_equal(mlx5dv_destroy_mkey(m), 0);
 	assert_int_equal(counter("live.mkey"), live);
-	soft0_reset();
-	assert_int_equal(soft0_set("mode", mode_is("async")  ? "async" :
-					   mode_is("strict") ? "strict" :
-							       "sync"),
-			 0);
 }
 
 /* Reserved values on the wire are never handed out; freed ones come back. */
@@ -592,7 +587,7 @@ static void key_values(void **state)
 	struct rig *r = *state;
 	struct mlx5dv_mkey *m[8];
 
-	assert_int_equal(soft0_set("first_key", "0"), 0);
+	set("first_key", "0");
 	for (int i = 0; i < 8; i++) {
 		m[i] = make_mkey(r->pd, 4);
 		assert_int_equal(m[i]->lkey, m[i]->rkey);

@@ -22,20 +22,20 @@
 
 /* The requester's status when the responder's queue pair does not allow the operation at all
  * (qp_access_flags), and when an invalidation by send is refused. */
-#define SD_CHOICE_QP_RIGHTS_SYNDROME MLX5_CQE_SYNDROME_REMOTE_INVAL_REQ_ERR
+#define SD_CHOICE_QP_RIGHTS_SYNDROME  MLX5_CQE_SYNDROME_REMOTE_INVAL_REQ_ERR
 #define SD_CHOICE_SEND_INVAL_SYNDROME MLX5_CQE_SYNDROME_REMOTE_ACCESS_ERR
 
 /* vendor_err by syndrome: the values that reports from the field show most often with each. */
-#define SD_CHOICE_VENDOR_LOC_LEN 0xd6
-#define SD_CHOICE_VENDOR_LOC_QP_OP 0x68
-#define SD_CHOICE_VENDOR_LOC_PROT 0x51
-#define SD_CHOICE_VENDOR_FLUSH 0xf9
-#define SD_CHOICE_VENDOR_MW_BIND 0x57
+#define SD_CHOICE_VENDOR_LOC_LEN     0xd6
+#define SD_CHOICE_VENDOR_LOC_QP_OP   0x68
+#define SD_CHOICE_VENDOR_LOC_PROT    0x51
+#define SD_CHOICE_VENDOR_FLUSH	     0xf9
+#define SD_CHOICE_VENDOR_MW_BIND     0x57
 #define SD_CHOICE_VENDOR_REM_INV_REQ 0x8a
-#define SD_CHOICE_VENDOR_REM_ACCESS 0x88
-#define SD_CHOICE_VENDOR_REM_OP 0x89
-#define SD_CHOICE_VENDOR_RETRY 0x81
-#define SD_CHOICE_VENDOR_RNR 0x87
+#define SD_CHOICE_VENDOR_REM_ACCESS  0x88
+#define SD_CHOICE_VENDOR_REM_OP	     0x89
+#define SD_CHOICE_VENDOR_RETRY	     0x81
+#define SD_CHOICE_VENDOR_RNR	     0x87
 
 /* Keys inside an indirect key are used as lkeys: a write or an atomic through the outer key needs
  * local write of the inner ones, a read needs nothing. */

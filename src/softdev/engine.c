@@ -23,7 +23,7 @@ struct due {
 	struct sd_qp *qp;
 	struct sd_cq *cq;      /* NULL: no completion */
 	struct sd_staged *umr; /* NULL: none, or seen already */
-	uint64_t at;           /* ns, 0: at once */
+	uint64_t at;	       /* ns, 0: at once */
 	struct sd_cqe cqe;
 };
 

@@ -135,7 +135,8 @@ struct sd_mkey *sd_mkey_find_newest(uint32_t key)
 
 struct sd_layout *sd_layout_new(uint32_t num)
 {
-	struct sd_layout *layout = calloc(1, sizeof(*layout) + (size_t)num * sizeof(layout->klm[0]));
+	struct sd_layout *layout =
+		calloc(1, sizeof(*layout) + (size_t)num * sizeof(layout->klm[0]));
 
 	if (layout) {
 		layout->refs = 1;
@@ -223,9 +224,9 @@ enum {
 	PRM_NO_RESOURCES = 0x0f,
 };
 
-#define MKC_OFFSET 16
-#define MKC_UMR_EN 0x80
-#define MKC_MODE 0x03
+#define MKC_OFFSET   16
+#define MKC_UMR_EN   0x80
+#define MKC_MODE     0x03
 #define MKC_MODE_KLM 0x02
 
 uint32_t sd_mkc_access(uint8_t flags)
@@ -250,7 +251,8 @@ static uint8_t create_mkey(struct sd_ctx *ctx, const struct mlx5_wqe_mkey_contex
 	uint32_t pdn = be32toh(mkc->flags_pd) & 0xffffff;
 	struct sd_mkey *mkey;
 
-	if (!sd_config.umr || (mkc->access_flags & MKC_MODE) != MKC_MODE_KLM || mkc->bsf_octword_size)
+	if (!sd_config.umr || (mkc->access_flags & MKC_MODE) != MKC_MODE_KLM ||
+	    mkc->bsf_octword_size)
 		return PRM_BAD_PARAM;
 	if (!octowords || octowords % 4)
 		return PRM_BAD_PARAM;

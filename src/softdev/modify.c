@@ -7,13 +7,13 @@
 #include "queue.h"
 
 /* Filled entries of the port's tables. */
-#define GIDS 1
+#define GIDS  1
 #define PKEYS 1
 
 #define S(state) IBV_QPS_##state
 
-#define ADDR (IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN)
-#define PATHS (IBV_QP_ALT_PATH | IBV_QP_PATH_MIG_STATE)
+#define ADDR	(IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN)
+#define PATHS	(IBV_QP_ALT_PATH | IBV_QP_PATH_MIG_STATE)
 #define INIT_RC (IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS)
 #define INIT_UD (IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY)
 
@@ -92,10 +92,11 @@ static int values_ok(const struct sd_qp *qp, const struct ib_uverbs_modify_qp *m
 
 	if ((mask & IBV_QP_PORT) && m->port_num != SD_PORT)
 		return -EINVAL;
-	if ((mask & IBV_QP_AV) && (m->dest.port_num != SD_PORT ||
-				   (m->dest.is_global && m->dest.sgid_index >= GIDS)))
+	if ((mask & IBV_QP_AV) &&
+	    (m->dest.port_num != SD_PORT || (m->dest.is_global && m->dest.sgid_index >= GIDS)))
 		return -EINVAL;
-	if ((mask & IBV_QP_ALT_PATH) && (m->alt_port_num != SD_PORT || m->alt_dest.port_num != SD_PORT))
+	if ((mask & IBV_QP_ALT_PATH) &&
+	    (m->alt_port_num != SD_PORT || m->alt_dest.port_num != SD_PORT))
 		return -EINVAL;
 	if ((mask & IBV_QP_CUR_STATE) && m->cur_qp_state != (uint8_t)qp->state)
 		return -EINVAL;
@@ -135,10 +136,10 @@ static void take(struct sd_qp *qp, const struct ib_uverbs_modify_qp *m)
 {
 	struct ib_uverbs_modify_qp *a = &qp->attr;
 
-#define TAKE(bit, field)                                                                           \
-	do {                                                                                       \
-		if (m->attr_mask & (bit))                                                          \
-			a->field = m->field;                                                       \
+#define TAKE(bit, field)                     \
+	do {                                 \
+		if (m->attr_mask & (bit))    \
+			a->field = m->field; \
 	} while (0)
 	TAKE(IBV_QP_ACCESS_FLAGS, qp_access_flags);
 	TAKE(IBV_QP_PKEY_INDEX, pkey_index);

@@ -8,10 +8,10 @@
 #include "queue.h"
 
 #define FIRST_QPN 0x40
-#define QPN_MAX 0xfffffe
-#define HASH 1024
-#define KNOWN_FLAGS                                                                                \
-	(MLX5_QP_FLAG_SIGNATURE | MLX5_QP_FLAG_SCATTER_CQE | MLX5_QP_FLAG_BFREG_INDEX |            \
+#define QPN_MAX	  0xfffffe
+#define HASH	  1024
+#define KNOWN_FLAGS                                                                     \
+	(MLX5_QP_FLAG_SIGNATURE | MLX5_QP_FLAG_SCATTER_CQE | MLX5_QP_FLAG_BFREG_INDEX | \
 	 MLX5_QP_FLAG_ALLOW_SCATTER_CQE | MLX5_QP_FLAG_UAR_PAGE_INDEX)
 #define NO_BFREG (1u << 31)
 

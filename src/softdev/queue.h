@@ -31,9 +31,9 @@ struct sd_cq {
 	uint8_t *buf;
 	uint32_t *db; /* [0] consumer, [1] arm */
 	uint32_t ncqe, cqe_size;
-	uint32_t pi;        /* where the next CQE goes */
+	uint32_t pi;	    /* where the next CQE goes */
 	uint32_t solicited; /* pi behind the last CQE that a solicited-only arm waits for */
-	uint32_t fired;     /* the arm record that was answered last */
+	uint32_t fired;	    /* the arm record that was answered last */
 	bool ignore_overrun, broken;
 	struct sd_channel *channel;
 	uint64_t lost; /* break=lost_completion counts here */
@@ -48,9 +48,9 @@ struct sd_srq {
 	uint32_t *db;
 	uint32_t num, shift; /* WQEs, log of their size */
 	uint32_t max_wr, max_sge, limit;
-	uint16_t head;    /* index of the next WQE */
-	uint16_t taken;   /* how many were taken, as the doorbell counts */
-	uint16_t seen;    /* the doorbell when last looked at */
+	uint16_t head;	/* index of the next WQE */
+	uint16_t taken; /* how many were taken, as the doorbell counts */
+	uint16_t seen;	/* the doorbell when last looked at */
 	bool broken;
 };
 
@@ -81,13 +81,13 @@ struct sd_qp {
 	uint32_t scatter_req, scatter_resp; /* bytes a CQE may carry: 0, 32, 64 */
 	struct ib_uverbs_qp_cap cap;
 	struct ib_uverbs_modify_qp attr; /* as set so far */
-	uint32_t *db;                    /* [0] receive, [1] send */
+	uint32_t *db;			 /* [0] receive, [1] send */
 	/* send queue: WQEBBs of 64 bytes */
 	uint8_t *sq;
 	uint32_t sq_num;
 	uint16_t sq_next, sq_seen;
 	uint32_t sq_psn; /* of the next request */
-	bool draining;   /* SQD was asked for and its event is due */
+	bool draining;	 /* SQD was asked for and its event is due */
 	enum sd_stall stall;
 	uint64_t stall_until; /* ns; UINT64_MAX: for ever */
 	/* receive queue */
@@ -106,7 +106,7 @@ struct sd_cqe {
 	struct mlx5_cqe64 cqe;
 	uint8_t data[64]; /* scattered to the CQE */
 	uint32_t scatter; /* 0, 32 or 64 */
-	bool solicited;   /* or in error: a solicited-only arm waits for both */
+	bool solicited;	  /* or in error: a solicited-only arm waits for both */
 };
 
 /* The completion goes out now or, in its order, later; a staged UMR becomes visible with it. cqe and
@@ -181,7 +181,7 @@ int sd_recv_take(struct sd_qp *qp, struct sd_recv *r);
 
 /* What arrives at a queue pair that consumes a receive work request. */
 struct sd_message {
-	uint8_t opcode; /* the CQE's: MLX5_CQE_RESP_* */
+	uint8_t opcode;		       /* the CQE's: MLX5_CQE_RESP_* */
 	const struct sd_span *payload; /* NULL: the data went elsewhere (write with immediate) */
 	uint64_t bytes;
 	uint32_t imm_be;

@@ -111,9 +111,9 @@ uint8_t sd_deliver(struct sd_qp *qp, const struct sd_message *m)
 	if (m->payload && place(qp, &r, m, &c, &syndrome)) {
 		recv_error(qp, r.index, syndrome);
 		sd_qp_fail(qp, IBV_QPS_ERR);
-		return syndrome == MLX5_CQE_SYNDROME_LOCAL_LENGTH_ERR ?
-			       MLX5_CQE_SYNDROME_REMOTE_INVAL_REQ_ERR :
-			       MLX5_CQE_SYNDROME_REMOTE_OP_ERR;
+		return syndrome == MLX5_CQE_SYNDROME_LOCAL_LENGTH_ERR
+			       ? MLX5_CQE_SYNDROME_REMOTE_INVAL_REQ_ERR
+			       : MLX5_CQE_SYNDROME_REMOTE_OP_ERR;
 	}
 	c.cqe.byte_cnt = htobe32((uint32_t)m->bytes);
 	c.cqe.imm_inval_pkey = m->imm_be;

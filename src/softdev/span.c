@@ -8,7 +8,7 @@
 
 #include "span.h"
 
-#define WINDOW (256u << 10)
+#define WINDOW	    (256u << 10)
 #define KEEP_PIECES 4096
 
 /* Under sd_lock: kept, so that a small transfer allocates nothing. */
@@ -18,7 +18,8 @@ void sd_span_init(struct sd_span *s, uint32_t pdn, uint32_t access)
 {
 	s->pdn = pdn;
 	s->access = access;
-	s->write = access & (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC);
+	s->write = access &
+		   (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC);
 	s->num = 0;
 	s->bytes = 0;
 }

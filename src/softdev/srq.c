@@ -36,7 +36,8 @@ static int srq_init(struct sd_srq *srq, const struct mlx5_ib_create_srq *ucmd)
 
 	if (srq->max_wr > SD_MAX_SRQ_WR || srq->max_sge > SD_MAX_SRQ_SGE)
 		return -EINVAL;
-	if ((ucmd->flags & ~(uint32_t)MLX5_SRQ_FLAG_SIGNATURE) || ucmd->reserved0 || ucmd->reserved1)
+	if ((ucmd->flags & ~(uint32_t)MLX5_SRQ_FLAG_SIGNATURE) || ucmd->reserved0 ||
+	    ucmd->reserved1)
 		return -EINVAL;
 	for (srq->num = 1; srq->num < srq->max_wr + 1;)
 		srq->num <<= 1;

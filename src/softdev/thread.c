@@ -21,7 +21,8 @@ static bool alive; /* under sd_lock */
 
 static void sleep_until(uint32_t seen, uint64_t at)
 {
-	struct timespec ts = { .tv_sec = (time_t)(at / 1000000000), .tv_nsec = (long)(at % 1000000000) };
+	struct timespec ts = { .tv_sec = (time_t)(at / 1000000000),
+			       .tv_nsec = (long)(at % 1000000000) };
 
 	/* An absolute deadline of the monotonic clock. */
 	syscall(SYS_futex, &wakes, FUTEX_WAIT_BITSET_PRIVATE, seen, at ? &ts : NULL, NULL,

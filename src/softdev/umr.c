@@ -10,21 +10,21 @@
 #include "soft0.h"
 
 #define REPEAT_MARK 0x400
-#define LIST_OFFSET                                                                                \
-	(sizeof(struct mlx5_wqe_ctrl_seg) + sizeof(struct mlx5_wqe_umr_ctrl_seg) +                 \
+#define LIST_OFFSET                                                                \
+	(sizeof(struct mlx5_wqe_ctrl_seg) + sizeof(struct mlx5_wqe_umr_ctrl_seg) + \
 	 sizeof(struct mlx5_wqe_mkey_context_seg))
 
-#define ACCESS_MASK                                                                                \
-	(MLX5_WQE_UMR_CTRL_MKEY_MASK_ACCESS_LOCAL_WRITE |                                          \
-	 MLX5_WQE_UMR_CTRL_MKEY_MASK_ACCESS_REMOTE_READ |                                          \
-	 MLX5_WQE_UMR_CTRL_MKEY_MASK_ACCESS_REMOTE_WRITE |                                         \
+#define ACCESS_MASK                                        \
+	(MLX5_WQE_UMR_CTRL_MKEY_MASK_ACCESS_LOCAL_WRITE |  \
+	 MLX5_WQE_UMR_CTRL_MKEY_MASK_ACCESS_REMOTE_READ |  \
+	 MLX5_WQE_UMR_CTRL_MKEY_MASK_ACCESS_REMOTE_WRITE | \
 	 MLX5_WQE_UMR_CTRL_MKEY_MASK_ACCESS_ATOMIC)
-#define KNOWN_MASK                                                                                 \
-	(MLX5_WQE_UMR_CTRL_MKEY_MASK_LEN | MLX5_WQE_UMR_CTRL_MKEY_MASK_START_ADDR |                \
-	 MLX5_WQE_UMR_CTRL_MKEY_MASK_MKEY | MLX5_WQE_UMR_CTRL_MKEY_MASK_QPN |                      \
+#define KNOWN_MASK                                                                  \
+	(MLX5_WQE_UMR_CTRL_MKEY_MASK_LEN | MLX5_WQE_UMR_CTRL_MKEY_MASK_START_ADDR | \
+	 MLX5_WQE_UMR_CTRL_MKEY_MASK_MKEY | MLX5_WQE_UMR_CTRL_MKEY_MASK_QPN |       \
 	 MLX5_WQE_UMR_CTRL_MKEY_MASK_FREE | ACCESS_MASK)
-#define KNOWN_FLAGS                                                                                \
-	(MLX5_WQE_UMR_CTRL_FLAG_INLINE | MLX5_WQE_UMR_CTRL_FLAG_CHECK_FREE |                       \
+#define KNOWN_FLAGS                                                          \
+	(MLX5_WQE_UMR_CTRL_FLAG_INLINE | MLX5_WQE_UMR_CTRL_FLAG_CHECK_FREE | \
 	 MLX5_WQE_UMR_CTRL_FLAG_TRNSLATION_OFFSET | MLX5_WQE_UMR_CTRL_FLAG_CHECK_QPN)
 
 /* Does a key lead to on-demand memory, at any depth? */
@@ -95,8 +95,8 @@ static int parse_list(const struct mlx5_wqe_umr_klm_seg *list, uint32_t octoword
 }
 
 /* With an offset, entries of the old table in front of and behind the new ones stay. */
-static int splice(struct sd_layout *to, const struct sd_layout *old,
-		  const struct sd_layout *fresh, uint32_t offset)
+static int splice(struct sd_layout *to, const struct sd_layout *old, const struct sd_layout *fresh,
+		  uint32_t offset)
 {
 	uint32_t old_num = old ? old->num : 0;
 
@@ -131,8 +131,8 @@ static int parse(const void *table, uint32_t octowords, uint32_t offset, struct 
 	else
 		ret = parse_list(list, octowords, fresh);
 	if (!ret && offset) {
-		room = st->layout && st->layout->num > offset + octowords ? st->layout->num :
-									    offset + octowords;
+		room = st->layout && st->layout->num > offset + octowords ? st->layout->num
+									  : offset + octowords;
 		whole = sd_layout_new(room);
 		if (whole) {
 			whole->num = 0;
@@ -257,8 +257,8 @@ uint8_t sd_umr(struct sd_qp *qp, const struct sd_wqe *w, struct sd_staged **ret_
 	if (umr->flags & MLX5_WQE_UMR_CTRL_FLAG_TRNSLATION_OFFSET)
 		offset = be16toh(umr->translation_offset);
 	if (!ret && octowords)
-		ret = read_table(qp, w, umr->flags & MLX5_WQE_UMR_CTRL_FLAG_INLINE, octowords, offset,
-				 st);
+		ret = read_table(qp, w, umr->flags & MLX5_WQE_UMR_CTRL_FLAG_INLINE, octowords,
+				 offset, st);
 	if (ret) {
 		sd_layout_put(st->layout);
 		free(st);

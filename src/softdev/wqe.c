@@ -7,10 +7,10 @@
 #include "choices.h"
 #include "queue.h"
 
-#define BB MLX5_SEND_WQE_BB
-#define UD_GRH 40
+#define BB	     MLX5_SEND_WQE_BB
+#define UD_GRH	     40
 #define QKEY_FROM_QP (1u << 31)
-#define MCAST_QPN 0xffffff
+#define MCAST_QPN    0xffffff
 
 /* What executing came to: 0, a syndrome, or this. */
 #define WAIT (-EAGAIN)
@@ -143,17 +143,19 @@ static void advance_psn(struct sd_qp *qp, struct sd_qp *peer, uint64_t bytes)
 /* IB's table of RNR timers, in units of 10 us. */
 static uint64_t rnr_ns(uint8_t timer)
 {
-	static const uint16_t units[32] = { 65536 - 1, 1,   2,	 3,    4,    6,	   8,	 12,
-					    16,	       24,  32,	 48,   64,   96,   128,	 192,
-					    256,       384, 512, 768,  1024, 1536, 2048, 3072,
-					    4096,      6144, 8192, 12288, 16384, 24576, 32768, 49152 };
+	static const uint16_t units[32] = {
+		65536 - 1, 1,	 2,    3,    4,	   6,	  8,	 12,	16,    24,   32,
+		48,	   64,	 96,   128,  192,  256,	  384,	 512,	768,   1024, 1536,
+		2048,	   3072, 4096, 6144, 8192, 12288, 16384, 24576, 32768, 49152
+	};
 
 	return (uint64_t)units[timer & 31] * 10000;
 }
 
 /* Wait for the peer, or give up: at once when nothing else can happen before the doorbell's return,
  * in time where there is a thread to see to it. */
-static int wait_for(struct sd_qp *qp, enum sd_stall why, bool for_ever, uint64_t ns, uint8_t syndrome)
+static int wait_for(struct sd_qp *qp, enum sd_stall why, bool for_ever, uint64_t ns,
+		    uint8_t syndrome)
 {
 	if (qp->stall != why) {
 		qp->stall = why;
@@ -188,9 +190,9 @@ static int refuse(struct sd_qp *qp, struct sd_qp *peer, uint8_t syndrome)
 	if (qp->type == IB_UVERBS_QPT_UC)
 		return 0;
 	sd_qp_fail(peer, IBV_QPS_ERR);
-	sd_event(&peer->obj, syndrome == MLX5_CQE_SYNDROME_REMOTE_INVAL_REQ_ERR ?
-				     IBV_EVENT_QP_REQ_ERR :
-				     IBV_EVENT_QP_ACCESS_ERR);
+	sd_event(&peer->obj, syndrome == MLX5_CQE_SYNDROME_REMOTE_INVAL_REQ_ERR
+				     ? IBV_EVENT_QP_REQ_ERR
+				     : IBV_EVENT_QP_ACCESS_ERR);
 	return syndrome;
 }
 
@@ -204,7 +206,8 @@ struct remote {
 /* The peer, its consent, and its bytes. 0 with r->peer NULL: dropped on the way. */
 static int far_end(struct work *k, uint32_t access, uint64_t bytes, struct remote *r)
 {
-	const struct mlx5_wqe_raddr_seg *ra = (const void *)(k->w->b + sizeof(struct mlx5_wqe_ctrl_seg));
+	const struct mlx5_wqe_raddr_seg *ra =
+		(const void *)(k->w->b + sizeof(struct mlx5_wqe_ctrl_seg));
 	struct sd_qp *qp = k->qp;
 	uint32_t may;
 	int ret;
@@ -221,8 +224,8 @@ static int far_end(struct work *k, uint32_t access, uint64_t bytes, struct remot
 		sd_span_add(&r->span, be32toh(ra->rkey), be64toh(ra->raddr), bytes);
 		ret = sd_span_check(&r->span, bytes);
 		if (ret)
-			ret = ret == SD_HOLE ? SD_CHOICE_REMOTE_HOLE_SYNDROME :
-					       MLX5_CQE_SYNDROME_REMOTE_ACCESS_ERR;
+			ret = ret == SD_HOLE ? SD_CHOICE_REMOTE_HOLE_SYNDROME
+					     : MLX5_CQE_SYNDROME_REMOTE_ACCESS_ERR;
 	}
 	if (!ret)
 		return 0;
@@ -392,8 +395,8 @@ static int send_connected(struct work *k, struct sd_message *m)
 }
 
 /* The global route header in front of a datagram: an IPv6 header. */
-static void make_grh(uint8_t *grh, const struct mlx5_wqe_av *av, const struct ib_uverbs_qp_dest *dest,
-		     uint16_t bytes)
+static void make_grh(uint8_t *grh, const struct mlx5_wqe_av *av,
+		     const struct ib_uverbs_qp_dest *dest, uint16_t bytes)
 {
 	uint32_t flow = 6u << 28 | (uint32_t)av->tclass << 20 | (be32toh(av->grh_gid_fl) & 0xfffff);
 	uint16_t length = (uint16_t)(bytes + 24); /* BTH, DETH and ICRC count */
@@ -420,7 +423,8 @@ static bool joined(const struct sd_qp *qp, const uint8_t *gid)
 
 static void datagram(struct sd_qp *to, const struct sd_message *m, uint32_t qkey)
 {
-	if (to->type == IB_UVERBS_QPT_UD && receives(to) && to->attr.qkey == qkey && sd_recv_posted(to))
+	if (to->type == IB_UVERBS_QPT_UD && receives(to) && to->attr.qkey == qkey &&
+	    sd_recv_posted(to))
 		sd_deliver(to, m);
 }
 

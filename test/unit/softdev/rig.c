@@ -6,7 +6,7 @@
 #include <time.h>
 
 #define DEADLINE_MS 5000
-#define QUIET_MS 20
+#define QUIET_MS    20
 
 bool mode_is(const char *word)
 {
@@ -68,7 +68,9 @@ struct ibv_qp *make_qp(struct rig *r, const struct qp_opts *o)
 		.recv_cq = o->recv_cq ? o->recv_cq : r->cq,
 		.srq = o->srq,
 		.cap = { .max_send_wr = o->max_wr ? o->max_wr : 32,
-			 .max_recv_wr = o->srq ? 0 : o->max_wr ? o->max_wr : 32,
+			 .max_recv_wr = o->srq	    ? 0
+					: o->max_wr ? o->max_wr
+						    : 32,
 			 .max_send_sge = o->max_sge ? o->max_sge : 4,
 			 .max_recv_sge = o->max_sge ? o->max_sge : 4,
 			 .max_inline_data = o->max_inline ? o->max_inline : 512 },
@@ -89,8 +91,8 @@ struct ibv_qp *make_qp(struct rig *r, const struct qp_opts *o)
 				     MLX5DV_QP_EX_WITH_MKEY_CONFIGURE;
 	if (!o->scatter || o->scatter_req) {
 		dv.comp_mask |= MLX5DV_QP_INIT_ATTR_MASK_QP_CREATE_FLAGS;
-		dv.create_flags = o->scatter_req ? MLX5DV_QP_CREATE_ALLOW_SCATTER_TO_CQE :
-						   MLX5DV_QP_CREATE_DISABLE_SCATTER_TO_CQE;
+		dv.create_flags = o->scatter_req ? MLX5DV_QP_CREATE_ALLOW_SCATTER_TO_CQE
+						 : MLX5DV_QP_CREATE_DISABLE_SCATTER_TO_CQE;
 	}
 	qp = mlx5dv_create_qp(r->ctx, &attr, &dv);
 	assert_non_null(qp);
@@ -105,8 +107,8 @@ void qp_init(struct ibv_qp *qp)
 		.qp_state = IBV_QPS_INIT,
 		.port_num = 1,
 		.qkey = 0x11111111,
-		.qp_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
-				   IBV_ACCESS_REMOTE_ATOMIC,
+		.qp_access_flags =
+			IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC,
 	};
 	int mask = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT;
 
@@ -160,7 +162,8 @@ void qp_rts(struct ibv_qp *qp)
 	int mask = IBV_QP_STATE | IBV_QP_SQ_PSN;
 
 	if (qp->qp_type == IBV_QPT_RC)
-		mask |= IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC;
+		mask |= IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+			IBV_QP_MAX_QP_RD_ATOMIC;
 	assert_int_equal(ibv_modify_qp(qp, &attr, mask), 0);
 }
 
@@ -331,8 +334,8 @@ void post_wr(struct ibv_qp *qp, struct ibv_send_wr *wr)
 	assert_int_equal(ibv_post_send(qp, wr, &bad), 0);
 }
 
-void post_rdma(struct ibv_qp *qp, uint64_t id, enum ibv_wr_opcode op, struct ibv_sge s, uint32_t rkey,
-	       uint64_t raddr)
+void post_rdma(struct ibv_qp *qp, uint64_t id, enum ibv_wr_opcode op, struct ibv_sge s,
+	       uint32_t rkey, uint64_t raddr)
 {
 	struct ibv_send_wr wr = {
 		.wr_id = id,
@@ -551,7 +554,8 @@ struct mlx5dv_mkey *make_mkey(struct ibv_pd *pd, uint16_t entries)
 	return m;
 }
 
-void fill_list(struct rig *r, struct mlx5dv_mkey *m, int access, const struct klm *klms, uint32_t num)
+void fill_list(struct rig *r, struct mlx5dv_mkey *m, int access, const struct klm *klms,
+	       uint32_t num)
 {
 	struct umr u;
 

@@ -20,8 +20,8 @@
 
 #include "soft0.h"
 
-#define ALL_ACCESS                                                                                 \
-	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |               \
+#define ALL_ACCESS                                                                   \
+	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | \
 	 IBV_ACCESS_REMOTE_ATOMIC)
 
 /* What a queue pair is made of; zero is the default for each. */
@@ -74,8 +74,8 @@ void expect_no_async(struct ibv_context *ctx);
 
 /* Work requests, signaled, wr_id as given. */
 struct ibv_sge sge(const struct ibv_mr *mr, const void *at, uint32_t length);
-void post_rdma(struct ibv_qp *qp, uint64_t id, enum ibv_wr_opcode op, struct ibv_sge s, uint32_t rkey,
-	       uint64_t raddr);
+void post_rdma(struct ibv_qp *qp, uint64_t id, enum ibv_wr_opcode op, struct ibv_sge s,
+	       uint32_t rkey, uint64_t raddr);
 void post_atomic(struct ibv_qp *qp, uint64_t id, enum ibv_wr_opcode op, struct ibv_sge s,
 		 uint32_t rkey, uint64_t raddr, uint64_t compare_add, uint64_t swap);
 void post_send(struct ibv_qp *qp, uint64_t id, struct ibv_sge s);
@@ -89,11 +89,11 @@ struct umr {
 	uint32_t bytes;
 };
 
-#define UMR_FILL_MASK                                                                              \
-	(MLX5_WQE_UMR_CTRL_MKEY_MASK_LEN | MLX5_WQE_UMR_CTRL_MKEY_MASK_START_ADDR |                \
-	 MLX5_WQE_UMR_CTRL_MKEY_MASK_FREE | MLX5_WQE_UMR_CTRL_MKEY_MASK_ACCESS_LOCAL_WRITE |       \
-	 MLX5_WQE_UMR_CTRL_MKEY_MASK_ACCESS_REMOTE_READ |                                          \
-	 MLX5_WQE_UMR_CTRL_MKEY_MASK_ACCESS_REMOTE_WRITE |                                         \
+#define UMR_FILL_MASK                                                                        \
+	(MLX5_WQE_UMR_CTRL_MKEY_MASK_LEN | MLX5_WQE_UMR_CTRL_MKEY_MASK_START_ADDR |          \
+	 MLX5_WQE_UMR_CTRL_MKEY_MASK_FREE | MLX5_WQE_UMR_CTRL_MKEY_MASK_ACCESS_LOCAL_WRITE | \
+	 MLX5_WQE_UMR_CTRL_MKEY_MASK_ACCESS_REMOTE_READ |                                    \
+	 MLX5_WQE_UMR_CTRL_MKEY_MASK_ACCESS_REMOTE_WRITE |                                   \
 	 MLX5_WQE_UMR_CTRL_MKEY_MASK_ACCESS_ATOMIC)
 
 struct klm {
@@ -104,6 +104,15 @@ struct klm {
 	uint32_t key;
 	uint64_t addr;
 };
+
+#define KLM(m, a, n)                               \
+	{                                          \
+		.mr = (m), .at = (a), .bytes = (n) \
+	}
+#define BLOCK(m, a, n, st)                                         \
+	{                                                          \
+		.mr = (m), .at = (a), .bytes = (n), .stride = (st) \
+	}
 
 /* A UMR for qp that fills key: the parts can be changed before it is posted. */
 struct mlx5_wqe_ctrl_seg *umr_ctrl_seg(struct umr *u);
@@ -124,7 +133,8 @@ uint32_t klm_bytes(const struct klm *klms, uint32_t num);
 
 struct mlx5dv_mkey *make_mkey(struct ibv_pd *pd, uint16_t entries);
 /* Filled, and its completion polled. */
-void fill_list(struct rig *r, struct mlx5dv_mkey *m, int access, const struct klm *klms, uint32_t num);
+void fill_list(struct rig *r, struct mlx5dv_mkey *m, int access, const struct klm *klms,
+	       uint32_t num);
 void fill_repeat(struct rig *r, struct mlx5dv_mkey *m, int access, uint32_t count,
 		 const struct klm *blocks, uint32_t num);
 

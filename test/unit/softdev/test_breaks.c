@@ -39,7 +39,7 @@ static void off_by_one(void **state)
 	struct rig *r = *state;
 	struct mlx5dv_mkey *m = make_mkey(r->pd, 4);
 	struct ibv_mr *mr = ibv_reg_mr(r->pd, r->buf, 64, ALL_ACCESS);
-	const struct klm k = { r->mr, r->buf + 10, 5, 5 };
+	const struct klm k = BLOCK(r->mr, r->buf + 10, 5, 5);
 
 	assert_non_null(mr);
 	fill_list(r, m, ALL_ACCESS, &k, 1);
@@ -59,7 +59,7 @@ static void stale_layout(void **state)
 {
 	struct rig *r = *state;
 	struct mlx5dv_mkey *m = make_mkey(r->pd, 4);
-	struct klm k = { r->mr, r->buf + 100, 1 };
+	struct klm k = KLM(r->mr, r->buf + 100, 1);
 
 	r->buf[100] = 1;
 	r->buf[200] = 2;

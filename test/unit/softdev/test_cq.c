@@ -178,7 +178,8 @@ static void overrun_ignored(void **state)
 static void cleaning(void **state)
 {
 	struct rig *r = *state;
-	struct ibv_qp *a = make_qp(r, &(struct qp_opts){ 0 }), *b = make_qp(r, &(struct qp_opts){ 0 });
+	struct ibv_qp *a = make_qp(r, &(struct qp_opts){ 0 }),
+		      *b = make_qp(r, &(struct qp_opts){ 0 });
 	uint64_t before = counter("cqe");
 
 	connect_qps(a, a);
@@ -406,18 +407,12 @@ static void lazy_polling(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(ring_wraps),
-		TEST(entries_of_128),
-		TEST(bad_requests),
-		TEST(resizing),
-		TEST(overrun),
-		TEST(overrun_ignored),
-		TEST(cleaning),
-		TEST(one_event_per_arming),
-		TEST(arming_late),
-		TEST(with_epoll),
-		TEST(solicited_only),
-		TEST(unread_event_goes_with_its_queue),
+		TEST(ring_wraps),     TEST(entries_of_128),
+		TEST(bad_requests),   TEST(resizing),
+		TEST(overrun),	      TEST(overrun_ignored),
+		TEST(cleaning),	      TEST(one_event_per_arming),
+		TEST(arming_late),    TEST(with_epoll),
+		TEST(solicited_only), TEST(unread_event_goes_with_its_queue),
 		TEST(lazy_polling),
 	};
 

@@ -20,7 +20,7 @@ static uint64_t now_us(clockid_t clock)
 /* A key over the byte at `at`, by a raw UMR without a fence behind it. */
 static void post_fill(struct rig *r, uint64_t id, struct mlx5dv_mkey *m, const uint8_t *at)
 {
-	const struct klm k = { r->mr, at, 1 };
+	const struct klm k = KLM(r->mr, at, 1);
 	struct umr u;
 
 	umr_start(&u, r->qp, m->lkey, ALL_ACCESS, 0, 1);
@@ -170,7 +170,7 @@ static void umrs_follow_each_other(void **state)
 	umr_invalidate(&u, r->qp, m->lkey);
 	post_umr(r->qp, 2, &u);
 	{
-		const struct klm k = { r->mr, r->buf + 200, 1 };
+		const struct klm k = KLM(r->mr, r->buf + 200, 1);
 
 		umr_start(&u, r->qp, m->lkey, ALL_ACCESS, 0, 1);
 		umr_list(&u, &k, 1);
@@ -203,7 +203,7 @@ static void key_destroyed_unseen(void **state)
 static void unsignaled_umr(void **state)
 {
 	struct rig *r = *state;
-	const struct klm k = { r->mr, r->buf + 200, 1 };
+	const struct klm k = KLM(r->mr, r->buf + 200, 1);
 	struct mlx5dv_mkey *m;
 	struct umr u;
 
@@ -230,7 +230,7 @@ static void strict_completes_when_blocking(void **state)
 	struct ibv_cq *cq = ibv_create_cq(r->ctx, 15, NULL, ch, 0), *got;
 	struct ibv_qp *qp = make_qp(r, &(struct qp_opts){ .send_cq = cq });
 	struct mlx5dv_mkey *m;
-	const struct klm k = { r->mr, r->buf + 200, 1 };
+	const struct klm k = KLM(r->mr, r->buf + 200, 1);
 	struct umr u;
 	void *ctx;
 
@@ -287,9 +287,9 @@ static void held(void **state)
 	set("hold", "0");
 	for (uint64_t i = 0; i < 5; i++)
 		expect_wc(r->cq, i,
-			  i < 3	 ? IBV_WC_SUCCESS :
-			  i == 3 ? IBV_WC_REM_ACCESS_ERR :
-				   IBV_WC_WR_FLUSH_ERR);
+			  i < 3	   ? IBV_WC_SUCCESS
+			  : i == 3 ? IBV_WC_REM_ACCESS_ERR
+				   : IBV_WC_WR_FLUSH_ERR);
 }
 
 /* Objects may go while completions of theirs are held. */
@@ -410,7 +410,7 @@ static void changing_modes(void **state)
 /* ---- threads ----------------------------------------------------------------------------------- */
 
 #define THREADS 4
-#define ROUNDS 150
+#define ROUNDS	150
 
 /* Each with a device of its own: fill, write, read, compare. */
 static void *worker(void *arg)
@@ -423,7 +423,8 @@ static void *worker(void *arg)
 	r = state;
 	m = make_mkey(r->pd, 8);
 	for (uint32_t i = 0; i < ROUNDS; i++) {
-		const struct klm k[] = { { r->mr, r->buf + 10 * i, 7 }, { r->mr, r->buf + 9000 + i, 9 } };
+		const struct klm k[] = { KLM(r->mr, r->buf + 10 * i, 7),
+					 KLM(r->mr, r->buf + 9000 + i, 9) };
 
 		fill_list(r, m, ALL_ACCESS, k, 2);
 		memset(r->buf + 40000, (int)i, 16);

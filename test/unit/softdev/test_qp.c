@@ -12,11 +12,11 @@ static int modify(struct ibv_qp *qp, struct ibv_qp_attr attr, int mask)
 }
 
 #define INIT_MASK (IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT)
-#define RTR_RC                                                                                     \
-	(IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |            \
+#define RTR_RC                                                                          \
+	(IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN | \
 	 IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER)
-#define RTS_RC                                                                                     \
-	(IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |     \
+#define RTS_RC                                                                                 \
+	(IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN | \
 	 IBV_QP_MAX_QP_RD_ATOMIC)
 
 static struct ibv_qp_attr good(enum ibv_qp_state state)
@@ -48,9 +48,11 @@ static void transitions_need_their_attributes(void **state)
 	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
 		for (int bit = 1; bit <= IBV_QP_DEST_QPN; bit <<= 1)
 			if ((steps[i].mask & bit) && bit != IBV_QP_STATE)
-				assert_int_equal(modify(qp, good(steps[i].to), steps[i].mask & ~bit),
-						 EINVAL);
-		assert_int_equal(modify(qp, good(steps[i].to), steps[i].mask | steps[i].wrong), EINVAL);
+				assert_int_equal(
+					modify(qp, good(steps[i].to), steps[i].mask & ~bit),
+					EINVAL);
+		assert_int_equal(modify(qp, good(steps[i].to), steps[i].mask | steps[i].wrong),
+				 EINVAL);
 		assert_int_equal(modify(qp, good(steps[i].to), steps[i].mask), 0);
 		assert_int_equal(qp_state(qp), steps[i].to);
 	}
@@ -261,7 +263,8 @@ static void inline_data_and_many_segments(void **state)
 {
 	struct rig *r = *state;
 	uint8_t plain[300], want[BUF_BYTES];
-	struct ibv_sge parts[] = { { (uintptr_t)plain, 100, 0 }, { (uintptr_t)plain + 150, 77, 0 } };
+	struct ibv_sge parts[] = { { (uintptr_t)plain, 100, 0 },
+				   { (uintptr_t)plain + 150, 77, 0 } };
 	struct ibv_send_wr wr = { .wr_id = 1,
 				  .opcode = IBV_WR_RDMA_WRITE,
 				  .sg_list = parts,
@@ -378,14 +381,15 @@ static void atomics(void **state)
 	struct ibv_wc wc;
 
 	*cell = 0x0102030405060708;
-	post_atomic(r->qp, 1, IBV_WR_ATOMIC_FETCH_AND_ADD, s, r->mr->rkey, (uintptr_t)cell, 0x10, 0);
+	post_atomic(r->qp, 1, IBV_WR_ATOMIC_FETCH_AND_ADD, s, r->mr->rkey, (uintptr_t)cell, 0x10,
+		    0);
 	wc = wait_wc(r->cq);
 	assert_int_equal(wc.status, IBV_WC_SUCCESS);
 	assert_int_equal(wc.opcode, IBV_WC_FETCH_ADD);
 	assert_int_equal(wc.byte_len, 8);
 	assert_true(*old == 0x0102030405060708 && *cell == 0x0102030405060718);
-	post_atomic(r->qp, 2, IBV_WR_ATOMIC_FETCH_AND_ADD, s, r->mr->rkey, (uintptr_t)cell, UINT64_MAX,
-		    0);
+	post_atomic(r->qp, 2, IBV_WR_ATOMIC_FETCH_AND_ADD, s, r->mr->rkey, (uintptr_t)cell,
+		    UINT64_MAX, 0);
 	expect_wc(r->cq, 2, IBV_WC_SUCCESS);
 	assert_true(*cell == 0x0102030405060717);
 	post_atomic(r->qp, 3, IBV_WR_ATOMIC_CMP_AND_SWP, s, r->mr->rkey, (uintptr_t)cell, 5, 99);
@@ -403,14 +407,15 @@ static void atomics_refused(void **state)
 	struct rig *r = *state;
 	struct ibv_sge s = sge(r->mr, r->buf + 8192, 8);
 	struct mlx5dv_mkey *m = make_mkey(r->pd, 4);
-	const struct klm split[] = { { r->mr, r->buf, 4 }, { r->mr, r->buf + 4, 12 } };
-	const struct klm skew[] = { { r->mr, r->buf + 4, 16 } };
+	const struct klm split[] = { KLM(r->mr, r->buf, 4), KLM(r->mr, r->buf + 4, 12) };
+	const struct klm skew[] = { KLM(r->mr, r->buf + 4, 16) };
 	struct umr u;
 	struct mlx5_wqe_raddr_seg *ra = (void *)(u.b + 16);
 	struct mlx5_wqe_data_seg *data = (void *)(u.b + 48);
 
 	/* Misaligned, by address. */
-	post_atomic(r->qp, 1, IBV_WR_ATOMIC_FETCH_AND_ADD, s, r->mr->rkey, (uintptr_t)r->buf + 4, 1, 0);
+	post_atomic(r->qp, 1, IBV_WR_ATOMIC_FETCH_AND_ADD, s, r->mr->rkey, (uintptr_t)r->buf + 4, 1,
+		    0);
 	expect_wc(r->cq, 1, IBV_WC_REM_INV_REQ_ERR);
 	assert_int_equal(wait_async(r->ctx), IBV_EVENT_QP_REQ_ERR);
 	reconnect_self(r->qp);
@@ -512,7 +517,8 @@ static void both_ends_go_down(void **state)
 static void local_error_spares_the_peer(void **state)
 {
 	struct rig *r = *state;
-	struct ibv_qp *a = make_qp(r, &(struct qp_opts){ 0 }), *b = make_qp(r, &(struct qp_opts){ 0 });
+	struct ibv_qp *a = make_qp(r, &(struct qp_opts){ 0 }),
+		      *b = make_qp(r, &(struct qp_opts){ 0 });
 	struct ibv_sge s = sge(r->mr, r->buf + BUF_BYTES - 4, 8);
 
 	connect_qps(a, b);
@@ -528,7 +534,8 @@ static void local_error_spares_the_peer(void **state)
 static void queue_pair_rights(void **state)
 {
 	struct rig *r = *state;
-	struct ibv_qp *a = make_qp(r, &(struct qp_opts){ 0 }), *b = make_qp(r, &(struct qp_opts){ 0 });
+	struct ibv_qp *a = make_qp(r, &(struct qp_opts){ 0 }),
+		      *b = make_qp(r, &(struct qp_opts){ 0 });
 	struct ibv_qp_attr attr = { .qp_access_flags = IBV_ACCESS_REMOTE_WRITE };
 
 	connect_qps(a, b);
@@ -545,7 +552,8 @@ static void queue_pair_rights(void **state)
 static void peer_unreachable(void **state)
 {
 	struct rig *r = *state;
-	struct ibv_qp *a = make_qp(r, &(struct qp_opts){ 0 }), *b = make_qp(r, &(struct qp_opts){ 0 });
+	struct ibv_qp *a = make_qp(r, &(struct qp_opts){ 0 }),
+		      *b = make_qp(r, &(struct qp_opts){ 0 });
 	struct ibv_sge s = sge(r->mr, r->buf, 8);
 	struct ibv_qp_attr attr = good(IBV_QPS_RTS);
 

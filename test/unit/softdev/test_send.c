@@ -421,7 +421,8 @@ static struct ibv_ah *make_ah(struct rig *r, bool global, uint16_t lid)
 	return ah;
 }
 
-static void post_ud(struct pair *p, struct ibv_ah *ah, struct ibv_sge s, uint32_t qpn, uint32_t qkey)
+static void post_ud(struct pair *p, struct ibv_ah *ah, struct ibv_sge s, uint32_t qpn,
+		    uint32_t qkey)
 {
 	struct ibv_send_wr wr = { .wr_id = 2,
 				  .opcode = IBV_WR_SEND,

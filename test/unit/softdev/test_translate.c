@@ -34,7 +34,8 @@ static void flat_repeat(struct flat *f, uint32_t count, const struct klm *blocks
 	f->num = 0;
 	for (uint32_t c = 0; c < count; c++)
 		for (uint32_t i = 0; i < num; i++)
-			flat_add(f, (uint8_t *)(uintptr_t)blocks[i].at + (size_t)c * blocks[i].stride,
+			flat_add(f,
+				 (uint8_t *)(uintptr_t)blocks[i].at + (size_t)c * blocks[i].stride,
 				 blocks[i].bytes);
 }
 
@@ -121,7 +122,7 @@ static void random_lists(void **state)
 		for (uint32_t i = 0; i < num; i++) {
 			uint32_t bytes = below(4) ? 1 + below(600) : 1 + below(3);
 
-			klms[i] = (struct klm){ r->mr, r->buf + below(50000), bytes };
+			klms[i] = (struct klm)KLM(r->mr, r->buf + below(50000), bytes);
 		}
 		flat_list(&f, klms, num);
 		fill_list(r, m, ALL_ACCESS, klms, num);
@@ -153,8 +154,8 @@ static void random_repeats(void **state)
 			uint16_t strides[] = { 0, (uint16_t)(bytes / 2), (uint16_t)bytes,
 					       (uint16_t)below(1500) };
 
-			blocks[i] = (struct klm){ r->mr, r->buf + below(30000), bytes,
-						  strides[below(4)] };
+			blocks[i] = (struct klm)BLOCK(r->mr, r->buf + below(30000), bytes,
+						      strides[below(4)]);
 		}
 		flat_repeat(&f, count, blocks, num);
 		fill_repeat(r, m, ALL_ACCESS, count, blocks, num);
@@ -175,11 +176,11 @@ static void nested(void **state)
 	struct rig *r = *state;
 	struct mlx5dv_mkey *in = make_mkey(r->pd, 4), *mid = make_mkey(r->pd, 4),
 			   *out = make_mkey(r->pd, 4);
-	const struct klm in_k[] = { { r->mr, r->buf + 100, 30 }, { r->mr, r->buf + 3000, 50 } };
+	const struct klm in_k[] = { KLM(r->mr, r->buf + 100, 30), KLM(r->mr, r->buf + 3000, 50) };
 	const struct klm mid_k[] = { { .key = in->lkey, .addr = 20, .bytes = 15, .stride = 5 },
-				     { r->mr, r->buf + 7000, 4, 9 } };
+				     BLOCK(r->mr, r->buf + 7000, 4, 9) };
 	const struct klm out_k[] = { { .key = mid->lkey, .addr = 3, .bytes = 100 },
-				     { r->mr, r->buf + 9000, 7 },
+				     KLM(r->mr, r->buf + 9000, 7),
 				     { .key = in->lkey, .addr = 25, .bytes = 10 } };
 	static struct flat fin, fmid, fout;
 
@@ -213,7 +214,7 @@ static void bases(void **state)
 {
 	struct rig *r = *state;
 	struct mlx5dv_mkey *m = make_mkey(r->pd, 4);
-	const struct klm k = { r->mr, r->buf + 512, 256 };
+	const struct klm k = KLM(r->mr, r->buf + 512, 256);
 	const uint64_t at[] = { 0, 1, 0x1000, UINT64_C(1) << 63, UINT64_MAX - 255 };
 	struct umr u;
 
@@ -223,7 +224,8 @@ static void bases(void **state)
 		post_umr(r->qp, 4, &u);
 		expect_wc(r->cq, 4, IBV_WC_SUCCESS);
 		r->buf[512 + 255] = (uint8_t)i;
-		assert_int_equal(probe(r, IBV_WR_RDMA_READ, m->rkey, at[i] + 255, 1), IBV_WC_SUCCESS);
+		assert_int_equal(probe(r, IBV_WR_RDMA_READ, m->rkey, at[i] + 255, 1),
+				 IBV_WC_SUCCESS);
 		assert_int_equal(r->buf[60000], i);
 		/* One past, one before, and around the end of 64 bits. */
 		assert_int_equal(probe(r, IBV_WR_RDMA_READ, m->rkey, at[i] + 256, 1),
@@ -241,7 +243,7 @@ static void list_ends_before_key(void **state)
 {
 	struct rig *r = *state;
 	struct mlx5dv_mkey *m = make_mkey(r->pd, 4);
-	const struct klm k = { r->mr, r->buf, 100 };
+	const struct klm k = KLM(r->mr, r->buf, 100);
 	struct umr u;
 
 	umr_start(&u, r->qp, m->lkey, ALL_ACCESS, 0, 200);
@@ -258,7 +260,7 @@ static void entry_past_its_mr(void **state)
 {
 	struct rig *r = *state;
 	struct mlx5dv_mkey *m = make_mkey(r->pd, 4);
-	const struct klm k[] = { { r->mr, r->buf, 10 }, { r->mr, r->buf + BUF_BYTES - 5, 10 } };
+	const struct klm k[] = { KLM(r->mr, r->buf, 10), KLM(r->mr, r->buf + BUF_BYTES - 5, 10) };
 
 	fill_list(r, m, ALL_ACCESS, k, 2);
 	assert_int_equal(probe(r, IBV_WR_RDMA_READ, m->rkey, 0, 15), IBV_WC_SUCCESS);
@@ -276,7 +278,7 @@ static void long_totals(void **state)
 	const struct klm k[] = { { .key = null->lkey, .bytes = big },
 				 { .key = null->lkey, .bytes = big },
 				 { .key = null->lkey, .bytes = big },
-				 { r->mr, r->buf + 777, 16 } };
+				 KLM(r->mr, r->buf + 777, 16) };
 	struct umr u;
 
 	assert_non_null(null);
@@ -314,7 +316,7 @@ static void many_pieces(void **state)
 	uint8_t *from = malloc(bytes), *to = calloc(1, grid);
 	struct ibv_mr *from_mr = ibv_reg_mr(r->pd, from, bytes, ALL_ACCESS);
 	struct ibv_mr *to_mr = ibv_reg_mr(r->pd, to, grid, ALL_ACCESS);
-	const struct klm b[] = { { to_mr, to, 1, 2 } };
+	const struct klm b[] = { BLOCK(to_mr, to, 1, 2) };
 
 	assert_true(from && to && from_mr && to_mr);
 	for (size_t i = 0; i < bytes; i++)
@@ -343,7 +345,8 @@ static void all_or_nothing(void **state)
 
 	assert_true(to && from && to_mr && from_mr);
 	memset(from, 0x55, bytes);
-	post_rdma(r->qp, 7, IBV_WR_RDMA_WRITE, sge(from_mr, from, bytes), to_mr->rkey, (uintptr_t)to);
+	post_rdma(r->qp, 7, IBV_WR_RDMA_WRITE, sge(from_mr, from, bytes), to_mr->rkey,
+		  (uintptr_t)to);
 	expect_wc(r->cq, 7, IBV_WC_REM_ACCESS_ERR);
 	for (uint32_t i = 0; i < bytes; i++)
 		assert_int_equal(to[i], 0);
@@ -395,7 +398,7 @@ static void rights_of_an_indirect_key(void **state)
 {
 	struct rig *r = *state;
 	struct mlx5dv_mkey *m = make_mkey(r->pd, 4);
-	const struct klm k = { r->mr, r->buf, 64 };
+	const struct klm k = KLM(r->mr, r->buf, 64);
 
 	fill_list(r, m, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ, &k, 1);
 	assert_int_equal(probe(r, IBV_WR_RDMA_READ, m->rkey, 0, 1), IBV_WC_SUCCESS);
@@ -419,7 +422,7 @@ static void rights_inside(void **state)
 	assert_int_equal(probe(r, IBV_WR_RDMA_READ, out->rkey, 0, 8), IBV_WC_SUCCESS);
 	assert_int_equal(probe(r, IBV_WR_RDMA_WRITE, out->rkey, 0, 8), IBV_WC_REM_ACCESS_ERR);
 
-	k = (struct klm){ r->mr, r->buf, 64 };
+	k = (struct klm)KLM(r->mr, r->buf, 64);
 	fill_list(r, in, 0, &k, 1);
 	k = (struct klm){ .key = in->lkey, .bytes = 64 };
 	fill_list(r, out, ALL_ACCESS, &k, 1);
@@ -475,7 +478,7 @@ static void depth(void **state)
 {
 	struct rig *r = *state;
 	struct mlx5dv_mkey *m[5];
-	struct klm k = { r->mr, r->buf, 64 };
+	struct klm k = KLM(r->mr, r->buf, 64);
 
 	for (int i = 0; i < 5; i++) {
 		m[i] = make_mkey(r->pd, 4);
@@ -524,7 +527,7 @@ static void indirect_lkey(void **state)
 {
 	struct rig *r = *state;
 	struct mlx5dv_mkey *m = make_mkey(r->pd, 4);
-	const struct klm k[] = { { r->mr, r->buf + 10, 5 }, { r->mr, r->buf + 300, 5 } };
+	const struct klm k[] = { KLM(r->mr, r->buf + 10, 5), KLM(r->mr, r->buf + 300, 5) };
 	struct ibv_sge s = { .addr = 2, .length = 6, .lkey = m->lkey };
 	uint8_t want[6];
 
@@ -551,7 +554,8 @@ static void split_keys(void **state)
 	assert_non_null(mr);
 	assert_int_not_equal(mr->lkey, mr->rkey);
 	set("split_keys", "0");
-	assert_int_equal(probe(r, IBV_WR_RDMA_READ, mr->rkey, (uintptr_t)r->buf, 1), IBV_WC_SUCCESS);
+	assert_int_equal(probe(r, IBV_WR_RDMA_READ, mr->rkey, (uintptr_t)r->buf, 1),
+			 IBV_WC_SUCCESS);
 	assert_int_equal(probe(r, IBV_WR_RDMA_READ, mr->lkey, (uintptr_t)r->buf, 1),
 			 IBV_WC_REM_ACCESS_ERR);
 	k = (struct klm){ .key = mr->lkey, .addr = (uintptr_t)r->buf, .bytes = 64 };
@@ -570,7 +574,7 @@ static void on_demand_members(void **state)
 	struct mlx5dv_mkey *m = make_mkey(r->pd, 4);
 	uint8_t *mem = aligned_alloc(4096, 16384);
 	struct ibv_mr *mr = ibv_reg_mr(r->pd, mem, 16384, ALL_ACCESS | IBV_ACCESS_ON_DEMAND);
-	struct klm k[] = { { mr, mem + 4000, 200 }, { mr, mem + 12000, 300 } };
+	struct klm k[] = { KLM(mr, mem + 4000, 200), KLM(mr, mem + 12000, 300) };
 
 	assert_true(mem && mr);
 	memset(mem, 0x42, 16384);

@@ -37,7 +37,7 @@ static void post_bad(struct rig *r, struct umr *u)
 /* A UMR over the first 64 bytes of the buffer, to be spoilt by each test. */
 static void good(struct rig *r, struct umr *u, const struct mlx5dv_mkey *m)
 {
-	const struct klm k = { r->mr, r->buf, 64 };
+	const struct klm k = KLM(r->mr, r->buf, 64);
 
 	umr_start(u, r->qp, m->lkey, ALL_ACCESS, 0, 64);
 	umr_list(u, &k, 1);
@@ -49,7 +49,7 @@ static void list_lands(void **state)
 {
 	struct rig *r = *state;
 	struct mlx5dv_mkey *m = make_mkey(r->pd, 4);
-	const struct klm klms[] = { { r->mr, r->buf + 100, 10 }, { r->mr, r->buf + 5000, 6 } };
+	const struct klm klms[] = { KLM(r->mr, r->buf + 100, 10), KLM(r->mr, r->buf + 5000, 6) };
 	static uint8_t want[BUF_BYTES];
 
 	fill_list(r, m, ALL_ACCESS, klms, 2);
@@ -71,8 +71,13 @@ static void typed_calls(void **state)
 	struct mlx5dv_mkey *m = make_mkey(r->pd, 8);
 	struct ibv_sge list[] = { sge(r->mr, r->buf + 1000, 3), sge(r->mr, r->buf + 2000, 3) };
 	struct mlx5dv_mr_interleaved inter[] = {
-		{ .addr = (uintptr_t)r->buf, .bytes_count = 2, .bytes_skip = 6, .lkey = r->mr->lkey },
-		{ .addr = (uintptr_t)r->buf + 100, .bytes_count = 1, .bytes_skip = 0,
+		{ .addr = (uintptr_t)r->buf,
+		  .bytes_count = 2,
+		  .bytes_skip = 6,
+		  .lkey = r->mr->lkey },
+		{ .addr = (uintptr_t)r->buf + 100,
+		  .bytes_count = 1,
+		  .bytes_skip = 0,
 		  .lkey = r->mr->lkey },
 	};
 	struct mlx5dv_mkey_conf_attr conf = { 0 };
@@ -326,10 +331,10 @@ static void translation_offset(void **state)
 	struct umr u;
 
 	for (int i = 0; i < 12; i++)
-		k[i] = (struct klm){ r->mr, r->buf + 10 * i, 1 };
+		k[i] = (struct klm)KLM(r->mr, r->buf + 10 * i, 1);
 	fill_list(r, m, ALL_ACCESS, k, 12);
 	for (int i = 0; i < 4; i++)
-		k[4 + i] = part[i] = (struct klm){ r->mr, r->buf + 5000 + 10 * i, 1 };
+		k[4 + i] = part[i] = (struct klm)KLM(r->mr, r->buf + 5000 + 10 * i, 1);
 	umr_start(&u, r->qp, m->lkey, 0, 0, 0);
 	umr_list(&u, part, 4);
 	umr_seg(&u)->mkey_mask = 0;
@@ -401,7 +406,7 @@ static void bad_sizes(void **state)
 	struct umr u;
 
 	for (int i = 0; i < 8; i++)
-		k[i] = (struct klm){ r->mr, r->buf, 8 };
+		k[i] = (struct klm)KLM(r->mr, r->buf, 8);
 	/* More than the table has. */
 	umr_start(&u, r->qp, m->lkey, ALL_ACCESS, 0, 64);
 	umr_list(&u, k, 8);
@@ -487,7 +492,7 @@ static void bad_repeats(void **state)
 {
 	struct rig *r = *state;
 	struct mlx5dv_mkey *m = make_mkey(r->pd, 4);
-	const struct klm k[] = { { r->mr, r->buf, 8, 16 }, { r->mr, r->buf + 100, 4, 4 } };
+	const struct klm k[] = { BLOCK(r->mr, r->buf, 8, 16), BLOCK(r->mr, r->buf + 100, 4, 4) };
 	struct mlx5_wqe_umr_repeat_block_seg *t;
 	struct umr u;
 
@@ -514,7 +519,7 @@ static void repeat_over_on_demand(void **state)
 	struct rig *r = *state;
 	struct ibv_mr *odp = ibv_reg_mr(r->pd, r->buf, 4096, ALL_ACCESS | IBV_ACCESS_ON_DEMAND);
 	struct mlx5dv_mkey *in = make_mkey(r->pd, 4), *m = make_mkey(r->pd, 4);
-	struct klm k = { odp, r->buf, 8, 16 };
+	struct klm k = BLOCK(odp, r->buf, 8, 16);
 	struct umr u;
 
 	assert_non_null(odp);
@@ -527,14 +532,14 @@ static void repeat_over_on_demand(void **state)
 	umr_repeat(&u, 10, &k, 1);
 	post_bad(r, &u);
 	/* Put there afterwards: seen when it is used. */
-	k = (struct klm){ r->mr, r->buf, 8 };
+	k = (struct klm)KLM(r->mr, r->buf, 8);
 	fill_list(r, in, ALL_ACCESS, &k, 1);
 	k = (struct klm){ .key = in->lkey, .bytes = 8 };
 	umr_start(&u, r->qp, m->lkey, ALL_ACCESS, 0, 80);
 	umr_repeat(&u, 10, &k, 1);
 	post_ok(r, &u);
 	use(r, m->rkey, 0, IBV_WC_SUCCESS);
-	k = (struct klm){ odp, r->buf, 8 };
+	k = (struct klm)KLM(odp, r->buf, 8);
 	fill_list(r, in, ALL_ACCESS, &k, 1);
 	use(r, m->rkey, 0, IBV_WC_REM_OP_ERR);
 	use(r, in->rkey, 0, IBV_WC_SUCCESS);

@@ -18,8 +18,13 @@
 #include "dev.h"
 
 struct raw {
-	struct ib_uverbs_ioctl_hdr hdr;
-	struct ib_uverbs_attr attr[24];
+	union {
+		struct ib_uverbs_ioctl_hdr hdr; /* ends in attributes without a number */
+		struct {
+			uint64_t room[sizeof(struct ib_uverbs_ioctl_hdr) / 8];
+			struct ib_uverbs_attr attr[24];
+		};
+	};
 };
 
 static inline struct raw raw_start(uint16_t object, uint16_t method)
@@ -123,6 +128,23 @@ static inline int raw_open(void)
 
 	assert_true(fd >= 0);
 	return fd;
+}
+
+/*
+ * Memory in the middle of nowhere: a hole made in it stays one, for the kernel gives other mappings the
+ * room above it first.
+ */
+static inline uint8_t *raw_map(size_t bytes, int prot)
+{
+	const size_t margin = 64 << 20;
+	uint8_t *p = mmap(NULL, 2 * margin, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), *ret;
+
+	assert_ptr_not_equal(p, MAP_FAILED);
+	assert_int_equal(munmap(p, 2 * margin), 0);
+	ret = mmap(p + margin, bytes, prot, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1,
+		   0);
+	assert_ptr_equal(ret, p + margin);
+	return ret;
 }
 
 /* A page that nothing may touch. */

@@ -25,14 +25,6 @@ static int teardown(void **state)
 	return 0;
 }
 
-static uint8_t *map(size_t bytes, int prot)
-{
-	void *p = mmap(NULL, bytes, prot, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	assert_ptr_not_equal(p, MAP_FAILED);
-	return p;
-}
-
 static void refused(void *at, size_t len, int access, int err)
 {
 	errno = 0;
@@ -52,7 +44,7 @@ static void accepted(void *at, size_t len, int access)
 
 static void memory_must_be_there(void **state)
 {
-	uint8_t *p = map(4 * PAGE, PROT_READ | PROT_WRITE);
+	uint8_t *p = raw_map(4 * PAGE, PROT_READ | PROT_WRITE);
 
 	accepted(p, 4 * PAGE, RIGHTS);
 	assert_int_equal(mprotect(p + PAGE, PAGE, PROT_READ), 0);
@@ -88,7 +80,7 @@ static void flags(void **state)
 
 static void ranges(void **state)
 {
-	uint8_t *p = map(2 * PAGE, PROT_READ | PROT_WRITE);
+	uint8_t *p = raw_map(2 * PAGE, PROT_READ | PROT_WRITE);
 	struct ib_uverbs_reg_mr req = {
 		.start = (uintptr_t)p, .length = PAGE, .hca_va = 100, .pd_handle = l.pd->handle
 	};
@@ -118,7 +110,7 @@ static void ranges(void **state)
 
 static void pinned_pages_are_whole(void **state)
 {
-	uint8_t *p = map(4 * PAGE, PROT_READ | PROT_WRITE);
+	uint8_t *p = raw_map(4 * PAGE, PROT_READ | PROT_WRITE);
 	struct ibv_mr *a = ibv_reg_mr(l.pd, p + PAGE - 1, 2, 0), *b;
 
 	assert_non_null(a);
@@ -139,7 +131,7 @@ static void pinned_pages_are_whole(void **state)
 static void memlock(void **state)
 {
 	const struct rlimit limit = { 8 * PAGE, 8 * PAGE }, none = { 0, 8 * PAGE };
-	uint8_t *p = map(16 * PAGE, PROT_READ | PROT_WRITE);
+	uint8_t *p = raw_map(16 * PAGE, PROT_READ | PROT_WRITE);
 	struct rlimit old;
 	struct ibv_mr *mr;
 
@@ -206,7 +198,7 @@ static void an_address_of_its_own(void **state)
 
 static void rereg(void **state)
 {
-	uint8_t *p = map(4 * PAGE, PROT_READ | PROT_WRITE), *q = map(PAGE, PROT_READ);
+	uint8_t *p = raw_map(4 * PAGE, PROT_READ | PROT_WRITE), *q = raw_map(PAGE, PROT_READ);
 	struct ibv_mr *mr = ibv_reg_mr(l.pd, p, PAGE, RIGHTS);
 	struct ibv_pd *other = ibv_alloc_pd(l.ctx);
 

@@ -7,8 +7,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define DEFAULT_TIMEOUT_MS 10000
+#define NODES		   "/dev/infiniband"
 #define WHERE		   "/sys/class/infiniband_verbs"
 
 static struct ibmr_ctx *ctx_new(const struct ibmr_ctx_opts *opts)
@@ -43,15 +45,23 @@ static void list_names(struct ibv_device **list, int num, struct ibmr_err *err)
 		ibmri_err_more(err, "%s%s", i ? ", " : "", ibv_get_device_name(list[i]));
 }
 
-static int open_failed(const char *name, int err_no, struct ibmr_err *err)
+/* Refused the node, libibverbs looks for the device under other names, and the errno it leaves is of
+ * that search. */
+static int open_failed(struct ibv_device *device, int err_no, struct ibmr_err *err)
 {
-	enum ibmr_code code = ibmri_code_of(err_no);
+	char node[sizeof(NODES) + sizeof(device->dev_name) + 1];
+	enum ibmr_code code;
 	int ret;
 
-	ret = ibmri_failed(err, code, "ibv_open_device", err_no, "device %s cannot be opened: %s",
-			   name, strerror(err_no));
+	snprintf(node, sizeof(node), NODES "/%s", device->dev_name);
+	if (access(node, R_OK | W_OK) && errno == EACCES)
+		err_no = EACCES;
+	code = err_no == ENOENT ? IBMR_E_NO_DEVICE : ibmri_code_of(err_no);
+	ret = ibmri_failed(err, code, "ibv_open_device", err_no,
+			   "device %s cannot be opened by %s: %s", ibv_get_device_name(device),
+			   node, strerror(err_no));
 	if (code == IBMR_E_NO_PERMISSION)
-		ibmri_err_hint(err, "its node under /dev/infiniband must be readable and writable");
+		ibmri_err_hint(err, "%s must be readable and writable for this user", node);
 	return ret;
 }
 
@@ -62,7 +72,7 @@ static int open_device(struct ibmr_ctx *ctx, struct ibv_device *device, struct i
 	errno = 0;
 	ctx->verbs = ibv_open_device(device);
 	if (!ctx->verbs)
-		return open_failed(ibv_get_device_name(device), errno, err);
+		return open_failed(device, errno, err);
 	ctx->mlx5 = mlx5dv_is_supported(device);
 	memset(&ctx->caps, 0, sizeof(ctx->caps));
 	ret = ibmri_caps_read(ctx, err);

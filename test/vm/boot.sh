@@ -96,7 +96,7 @@ pack_userland()
 	pack_elf "$TOOLS/usr/bin/jq" vm/bin/jq
 }
 
-# Every executable and shared library of the build folder's src/.
+# Every executable and shared library of the build folder's src/, and softdev's sysfs tree.
 pack_build()
 {
 	local file provider
@@ -104,10 +104,11 @@ pack_build()
 	[ -x "$BUILD/src/cli/ibmr" ] || die "$BUILD has no src/cli/ibmr: build it first"
 	while read -r file; do
 		pack_elf "$file"
-	done < <(find "$BUILD/src" -type f \( -perm -u+x -o -name '*.so.*' \) ! -name '*.p')
+	done < <(find "$BUILD/src" -name '*.p' -prune -o \
+		-type f \( -perm -u+x -o -name '*.so*' \) -print)
 	while read -r file; do
 		cp -a "$file" "$ROOT/$file"
-	done < <(find "$BUILD/src" -type l -name '*.so*')
+	done < <(find "$BUILD/src" \( -type l -name '*.so*' \) -o -path "$BUILD/src/softdev/sysfs")
 	# the build brings libmlx5; loaded as a provider it must be that same file, not a second copy
 	cp "$NEWER/etc/libibverbs.d/mlx5.driver" "$ROOT/etc/libibverbs.d/"
 	provider=$(echo "$NEWER/$LIB"/libibverbs/libmlx5-*.so)
@@ -186,7 +187,7 @@ main()
 {
 	local userland=newer status=0
 
-	BUILD='' TIMEOUT=${IBMR_VM_TIMEOUT:-120} COMMAND=()
+	BUILD='' TIMEOUT=${IBMR_VM_TIMEOUT:-400} COMMAND=()
 	while [ $# -gt 0 ]; do
 		case $1 in
 		--userland) userland=${2:?} && shift ;;

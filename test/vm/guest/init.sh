@@ -7,8 +7,6 @@
 mount -t proc proc /proc
 mount -t sysfs sysfs /sys
 mount -t devtmpfs devtmpfs /dev
-mount -t tmpfs tmpfs /tmp
-mount -t tmpfs tmpfs /run
 exec </dev/console >/dev/console 2>&1
 export PATH=/vm/bin:/bin:/sbin HOME=/root TMPDIR=/tmp
 umask 022
@@ -37,8 +35,12 @@ elif [ -z "$status" ]; then
 	stty -F /dev/ttyS1 raw -echo
 	exec 3>/dev/ttyS1
 	echo 'ibmr-vm: begin' >&3
-	"$@" >&3 3>&-
-	printf 'ibmr-vm: end %s\n' $? >&3
+	# by a pipe, or programs would take the serial port for somebody's terminal
+	{
+		"$@" 3>&- </dev/null
+		echo $? >/run/status
+	} | cat >&3
+	printf 'ibmr-vm: end %s\n' "$(cat /run/status)" >&3
 	exec 3>&-
 fi
 poweroff -f

@@ -11,6 +11,7 @@
 
 #include "budget.h"
 #include "cli.h"
+#include "dry_files.h"
 #include "foretell.h"
 #include "out.h"
 #include "session.h"
@@ -25,6 +26,7 @@ struct check {
 	const struct ibmr_caps *target;
 	struct session *session;
 	struct budget budget;
+	struct dry_files files;
 	json_t *unchecked; /* names of a lone spec's MRs without a length */
 	size_t steps;
 };
@@ -46,16 +48,36 @@ static int named_target(const char *name, const struct ibmr_caps **ret_target, s
 
 /* ---- a plan -------------------------------------------------------------------- */
 
-static int check_step(struct check *c, const struct step *step, struct fail *f)
+/* What the step made, for the steps after it and for the answer. */
+static int note_step(struct check *c, const struct step *step, const struct reply *reply,
+		     struct fail *f)
 {
 	bool made = step->verb == STEP_REG || step->verb == STEP_CREATE;
+	const json_t *of = reply->result;
+	int ret;
+
+	if (made)
+		of = json_object_get(of, "mr");
+	ret = dry_files_after(&c->files, step,
+			      (uint64_t)json_integer_value(json_object_get(of, "length")), f);
+	if (!ret && (made || step->verb == STEP_FILL))
+		ret = budget_note(&c->budget, c->session, step->mr, made, f);
+	return ret;
+}
+
+static int check_step(struct check *c, const struct step *given, struct fail *f)
+{
+	struct step step = *given;
 	struct reply reply;
 	int ret, rc;
 
-	rc = dispatch_step(c->session, step, &reply);
-	ret = foretell_outcome(c->session, step, &reply, rc, f);
-	if (!ret && !rc && (made || step->verb == STEP_FILL))
-		ret = budget_note(&c->budget, c->session, step->mr, made, f);
+	memset(&reply, 0, sizeof(reply));
+	rc = dry_files_before(&c->files, &step, &reply.fail);
+	if (!rc)
+		rc = dispatch_step(c->session, &step, &reply);
+	ret = foretell_outcome(c->session, &step, &reply, rc, f);
+	if (!ret && !rc)
+		ret = note_step(c, given, &reply, f);
 	reply_clear(&reply);
 	return ret;
 }
@@ -294,6 +316,8 @@ static int check_document(struct check *c, struct fail *f)
 		ret = spec_kind(c->doc, &c->kind, f);
 	if (!ret)
 		ret = budget_init(&c->budget, f);
+	if (!ret)
+		ret = dry_files_init(&c->files, f);
 	if (ret)
 		return ret;
 	c->unchecked = json_array();
@@ -331,6 +355,7 @@ int cmd_check(struct cli *cli)
 	}
 	json_decref(c.unchecked);
 	budget_free(&c.budget);
+	dry_files_free(&c.files);
 	json_decref(c.doc);
 	if (!ret)
 		return answer_result(cli, NULL, result);

@@ -110,6 +110,14 @@ static int spool(struct source *src, uint64_t most, struct fail *f)
 	return 0;
 }
 
+static int refuse_empty(const struct source *src, struct fail *f)
+{
+	fail_set(f, FAIL_IO, "%s: the file is empty", src->path);
+	f->cause = "empty_file";
+	f->err = ENODATA;
+	return -ENODATA;
+}
+
 static int open_file(struct source *src, uint64_t most, struct fail *f)
 {
 	struct stat st;
@@ -129,12 +137,8 @@ static int open_file(struct source *src, uint64_t most, struct fail *f)
 		src->length = (uint64_t)st.st_size;
 	else
 		rc = spool(src, most, f);
-	if (!rc && src->length == 0) {
-		fail_set(f, FAIL_IO, "%s: the file is empty", src->path);
-		f->cause = "empty_file";
-		f->err = ENODATA;
-		rc = -ENODATA;
-	}
+	if (!rc && src->length == 0)
+		rc = refuse_empty(src, f);
 	return rc;
 }
 
@@ -155,25 +159,27 @@ int source_open(struct source *src, const struct step_data *data, uint64_t lengt
 	return rc;
 }
 
-int source_length(const struct step_data *data, uint64_t *ret_length)
+int source_length(const struct step_data *data, uint64_t *ret_length, struct fail *f)
 {
+	struct source src = { .data = data, .length = data->bytes, .fd = -1 };
 	struct stat st;
-	char *path;
-	int rc;
+	int rc = 0;
 
-	*ret_length = data->bytes;
-	if (data->kind != DATA_FILE)
-		return 0;
-	*ret_length = 0;
-	path = data_path(data->text);
-	if (!path)
-		return -ENOMEM;
-	/* a file that an earlier step makes is not there yet; nothing is foretold of it then */
-	rc = stat(path, &st);
-	if (!rc && S_ISREG(st.st_mode))
-		*ret_length = (uint64_t)st.st_size;
-	free(path);
-	return 0;
+	if (data->kind == DATA_FILE) {
+		src.length = 0;
+		src.path = data_path(data->text);
+		if (!src.path)
+			return fail_nomem(f);
+		if (stat(src.path, &st))
+			rc = io_fail(&src, "stat", errno, f);
+		else if (S_ISREG(st.st_mode))
+			src.length = (uint64_t)st.st_size;
+		if (!rc && S_ISREG(st.st_mode) && !src.length)
+			rc = refuse_empty(&src, f);
+	}
+	free(src.path);
+	*ret_length = src.length;
+	return rc;
 }
 
 void source_close(struct source *src)

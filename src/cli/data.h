@@ -28,8 +28,8 @@ int source_open(struct source *src, const struct step_data *data, uint64_t lengt
 int source_read(struct source *src, uint8_t *buf, size_t num, struct fail *f);
 void source_close(struct source *src);
 
-/* Like source_open for a plan that is only checked: length 0 when a file does not tell yet. */
-int source_length(const struct step_data *data, uint64_t *ret_length);
+/* Like source_open for a plan that is only checked: length 0 when a file tells it by ending only. */
+int source_length(const struct step_data *data, uint64_t *ret_length, struct fail *f);
 
 /* A file name of a document with $TMPDIR at its start resolved; to be freed. NULL: no memory. */
 char *data_path(const char *name);

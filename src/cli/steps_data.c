@@ -112,12 +112,18 @@ static int write_all(struct session *s, const struct step *step, struct ibmr_mr 
 	return rc;
 }
 
-static int write_dry(struct session *s, const struct step *step, struct ibmr_mr *mr, struct fail *f)
+/* ret_length: 0 when it cannot be told yet. */
+static int write_dry(struct session *s, const struct step *step, struct ibmr_mr *mr,
+		     uint64_t *ret_length, struct fail *f)
 {
 	uint64_t length;
+	int rc;
 
-	if (source_length(&step->write.data, &length))
-		return fail_nomem(f);
+	rc = source_length(&step->write.data, &length, f);
+	if (rc)
+		return rc;
+	length = rest(mr, step->write.offset, length);
+	*ret_length = length;
 	if (step->write.unchecked || length == 0)
 		return 0;
 	return write_chunk(s, mr, step->write.offset, "", length, 0, f);
@@ -128,7 +134,7 @@ int step_write(struct session *s, const struct step *step, struct reply *reply)
 	const struct step_write *w = &step->write;
 	const struct at at = { .name = "mr" };
 	struct fail *f = &reply->fail;
-	struct source src = { .length = w->data.bytes, .fd = -1 };
+	struct source src = { .fd = -1 };
 	struct object *object;
 	uint32_t crc = 0;
 	int rc;
@@ -137,18 +143,21 @@ int step_write(struct session *s, const struct step *step, struct reply *reply)
 	if (rc)
 		return rc;
 	if (session_is_dry(s)) {
-		rc = write_dry(s, step, object->mr, f);
+		rc = write_dry(s, step, object->mr, &src.length, f);
 	} else {
-		rc = source_open(&src, &w->data, w->data.bytes, UINT32_MAX, f);
+		rc = source_open(&src, &w->data, rest(object->mr, w->offset, w->data.bytes),
+				 UINT32_MAX, f);
 		if (!rc)
 			rc = write_all(s, step, object->mr, &src, &crc, f);
 		source_close(&src);
 	}
 	if (rc)
 		return rc;
-	return reply_result(reply, json_pack("{s:s, s:I, s:I, s:o}", "mr", step->mr, "offset",
-					     (json_int_t)w->offset, "length",
-					     (json_int_t)src.length, "crc32", crc_text(crc)));
+	return reply_result(
+		reply,
+		json_pack("{s:s, s:I, s:o, s:o}", "mr", step->mr, "offset", (json_int_t)w->offset,
+			  "length", src.length ? json_integer((json_int_t)src.length) : json_null(),
+			  "crc32", crc_text(crc)));
 }
 
 /* ---- read ------------------------------------------------------------------------- */

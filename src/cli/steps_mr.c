@@ -72,9 +72,9 @@ static int init_memory(struct session *s, const struct step_data *init, const st
 	if (init->kind == DATA_NONE)
 		return 0;
 	if (session_is_dry(s)) {
-		rc = source_length(init, &length);
+		rc = source_length(init, &length, f);
 		if (rc)
-			return fail_nomem(f);
+			return rc;
 		return length > info.length ? refuse_init(f, length, info.length) : 0;
 	}
 	rc = source_open(&src, init, info.length, info.length, f);

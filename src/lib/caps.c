@@ -122,20 +122,44 @@ int ibmri_caps_read(struct ibmr_ctx *ctx, struct ibmr_err *err)
 }
 
 /* Can an indirect key be made here? A throw-away one tells; the device's name does not. */
-static bool probe_umr(struct ibmr_ctx *ctx)
+static int probe_umr(struct ibmr_ctx *ctx, struct ibmr_err *err)
 {
 	struct mlx5dv_mkey_init_attr attr = { .pd = ctx->pd,
 					      .create_flags = MLX5DV_MKEY_INIT_ATTR_FLAGS_INDIRECT,
 					      .max_entries = 4 };
-	struct mlx5dv_mkey *mkey;
+	int ret;
 
-	if (!ctx->mlx5)
-		return false;
-	mkey = mlx5dv_create_mkey(&attr);
-	if (!mkey)
-		return false;
-	(void)mlx5dv_destroy_mkey(mkey);
-	return true;
+	if (ctx->mlx5 && !ctx->probe_key) {
+		errno = 0;
+		ctx->probe_key = mlx5dv_create_mkey(&attr);
+		if (!ctx->probe_key && !ibmri_says_no_umr(errno))
+			return ibmri_failed(
+				err, ibmri_code_of(errno), "mlx5dv_create_mkey", errno,
+				"device %s does not tell whether it has indirect keys: %s",
+				ctx->caps.name, strerror(errno));
+	}
+	ctx->caps.umr = ctx->probe_key;
+	if (ctx->caps.umr && !ctx->caps.inline_klms)
+		ctx->caps.inline_klms = ibmri_umr_inline_klms(IBMRI_MAX_WQE);
+	ret = ibmri_caps_close(ctx, err);
+	if (!ret)
+		ctx->umr_probed = true;
+	return ret;
+}
+
+int ibmri_caps_close(struct ibmr_ctx *ctx, struct ibmr_err *err)
+{
+	int ret;
+
+	if (!ctx->probe_key)
+		return 0;
+	ret = mlx5dv_destroy_mkey(ctx->probe_key);
+	if (ret)
+		return ibmri_failed(err, ibmri_code_of(ret), "mlx5dv_destroy_mkey", ret,
+				    "a key of the library's own cannot be destroyed: %s",
+				    strerror(ret));
+	ctx->probe_key = NULL;
+	return 0;
 }
 
 static bool says_unsupported(int err_no)
@@ -164,18 +188,13 @@ static int probe_prefetch(struct ibmr_ctx *ctx)
 	return ret == ENOENT || ret == EINVAL || ret == EFAULT ? 1 : -1;
 }
 
-void ibmri_caps_probe(struct ibmr_ctx *ctx)
+int ibmri_caps_probe(struct ibmr_ctx *ctx, struct ibmr_err *err)
 {
-	struct ibmr_caps *c = &ctx->caps;
+	int ret = ctx->umr_probed ? 0 : probe_umr(ctx, err);
 
-	if (!ctx->umr_probed) {
-		c->umr = probe_umr(ctx);
-		if (c->umr && !c->inline_klms)
-			c->inline_klms = ibmri_umr_inline_klms(IBMRI_MAX_WQE);
-		ctx->umr_probed = true;
-	}
-	if (!ctx->prefetch_probed) {
-		c->prefetch = probe_prefetch(ctx);
+	if (!ret && !ctx->prefetch_probed) {
+		ctx->caps.prefetch = probe_prefetch(ctx);
 		ctx->prefetch_probed = true;
 	}
+	return ret;
 }

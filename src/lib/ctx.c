@@ -259,13 +259,13 @@ static int close_verbs(struct ibmr_ctx *ctx, struct ibmr_err *err)
 {
 	int ret;
 
-	ret = ibmri_queue_close(ctx, err);
-	if (ret)
-		return ret;
-	ret = ibmri_pool_close(ctx, &ctx->klms, err);
-	if (ret)
-		return ret;
-	ret = ibmri_pool_close(ctx, &ctx->staging, err);
+	ret = ibmri_caps_close(ctx, err);
+	if (!ret)
+		ret = ibmri_queue_close(ctx, err);
+	if (!ret)
+		ret = ibmri_pool_close(ctx, &ctx->klms, err);
+	if (!ret)
+		ret = ibmri_pool_close(ctx, &ctx->staging, err);
 	if (ret || !ctx->own_pd)
 		return ret;
 	if (ctx->pd) {
@@ -316,9 +316,10 @@ int ibmr_ctx_query(struct ibmr_ctx *ctx, struct ibmr_caps *ret_caps, struct ibmr
 
 	if (!ctx->dry) {
 		ret = ibmri_caps_ports(ctx, reterr);
+		if (!ret)
+			ret = ibmri_caps_probe(ctx, reterr);
 		if (ret)
 			return ret;
-		ibmri_caps_probe(ctx);
 	}
 	*ret_caps = ctx->caps;
 	return 0;

@@ -119,16 +119,25 @@ static int check(const struct io *io, struct ibmr_err *err)
 		ibmri_err_cause(err, "atomics");
 		return ret;
 	}
-	if (!(io->flags & IBMR_IO_UNCHECKED))
-		return check_records(io, err);
-	if (!ctx->dry || !check_records(io, NULL))
+	return io->flags & IBMR_IO_UNCHECKED ? 0 : check_records(io, err);
+}
+
+/* In a dry ctx: what a device would make of a request that was not checked. */
+static int foretell(const struct io *io, struct ibmr_err *err)
+{
+	enum ibv_wc_status status = IBV_WC_REM_ACCESS_ERR;
+	struct ibmr_err why;
+	int ret;
+
+	if (!(io->flags & IBMR_IO_UNCHECKED) || !check_records(io, &why))
 		return 0;
-	/* what a device would make of it */
+	if (why.cause && !strncmp(why.cause, "atomic_", 7))
+		status = IBV_WC_REM_INV_REQ_ERR;
 	ret = ibmri_refuse(err, IBMR_E_COMPLETION, io->origin,
 			   "%s '%s': a device answers with %s (status %d)", io->doing, io->mr->name,
-			   ibv_wc_status_str(IBV_WC_REM_ACCESS_ERR), (int)IBV_WC_REM_ACCESS_ERR);
+			   ibv_wc_status_str(status), (int)status);
 	if (err)
-		err->status = IBV_WC_REM_ACCESS_ERR;
+		err->status = (int)status;
 	return ret;
 }
 
@@ -172,7 +181,7 @@ static int move(const struct io *io, const uint8_t *src, uint8_t *dst, struct ib
 	if (ret)
 		return ret;
 	if (ctx->dry)
-		return 0;
+		return foretell(io, err);
 	for (done = 0; done < io->length; done += chunk) {
 		struct ibmri_rdma r = { .opcode = src ? IBV_WR_RDMA_WRITE : IBV_WR_RDMA_READ,
 					.local = (uintptr_t)ctx->staging.buf,
@@ -234,8 +243,10 @@ static int atomic(const struct io *io, struct ibmri_rdma *r, uint64_t *ret_old,
 	if (ret)
 		return ret;
 	if (ctx->dry) {
-		*ret_old = 0;
-		return 0;
+		ret = foretell(io, err);
+		if (!ret)
+			*ret_old = 0;
+		return ret;
 	}
 	r->local = (uintptr_t)ctx->staging.buf;
 	r->lkey = ctx->staging.mr->lkey;

@@ -16,14 +16,19 @@ static int no_umr(const struct ibmr_ctx *ctx, struct ibmr_err *err)
 	return ret;
 }
 
+bool ibmri_says_no_umr(int err_no)
+{
+	/* EINVAL to a request within the reported limits: firmware does not know such keys */
+	return ibmri_code_of(err_no) == IBMR_E_UNSUPPORTED || err_no == EINVAL;
+}
+
 static int create_failed(const struct ibmr_ctx *ctx, const char *name, int err_no,
 			 struct ibmr_err *err)
 {
 	static const char *const call = "mlx5dv_create_mkey";
 	int ret;
 
-	/* EINVAL to a request within the reported limits: firmware does not know such keys */
-	if (ibmri_code_of(err_no) == IBMR_E_UNSUPPORTED || err_no == EINVAL) {
+	if (ibmri_says_no_umr(err_no)) {
 		ret = ibmri_failed(err, IBMR_E_UNSUPPORTED, call, err_no,
 				   "device %s makes no indirect key (UMR by DEVX): %s",
 				   ctx->caps.name, strerror(err_no));

@@ -80,6 +80,7 @@ struct ibmr_ctx {
 	struct ibv_pd *pd;
 	struct ibmr_caps caps;
 	bool umr_probed, prefetch_probed;
+	struct mlx5dv_mkey *probe_key; /* one that would not be destroyed */
 	uint8_t port;
 	int gid_index;
 	uint32_t timeout_ms;
@@ -248,7 +249,8 @@ int ibmri_caps_read(struct ibmr_ctx *ctx, struct ibmr_err *err);
 /* The ports again: they go up and down. */
 int ibmri_caps_ports(struct ibmr_ctx *ctx, struct ibmr_err *err);
 /* The two questions that only an attempt answers; asked once. */
-void ibmri_caps_probe(struct ibmr_ctx *ctx);
+int ibmri_caps_probe(struct ibmr_ctx *ctx, struct ibmr_err *err);
+int ibmri_caps_close(struct ibmr_ctx *ctx, struct ibmr_err *err);
 
 /* ---- queue.c: the only file that posts and polls ------------------------------- */
 
@@ -374,6 +376,8 @@ void ibmri_links_set(struct ibmr_mr *mr, struct ibmri_link *links, uint64_t num,
 
 /* ---- indirect.c ------------------------------------------------------------------------ */
 
+/* Does this errno of mlx5dv_create_mkey mean that there are no such keys? */
+bool ibmri_says_no_umr(int err_no);
 int ibmri_indirect_dereg(struct ibmr_mr *mr, struct ibmr_err *err);
 /* Refuse an MR that cannot be read or written through: itself or something under it. */
 int ibmri_usable(struct ibmr_mr *mr, const char *origin, struct ibmr_err *err);

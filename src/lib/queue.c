@@ -54,7 +54,7 @@ void ibmri_call_start(struct ibmri_call *c, struct ibmr_ctx *ctx, const char *or
 
 int ibmri_call_over(const struct ibmri_call *c)
 {
-	if (c->ctx->cancel && *c->ctx->cancel)
+	if (c->ctx->cancel && __atomic_load_n(c->ctx->cancel, __ATOMIC_RELAXED))
 		return -EINTR;
 	return now_ns() >= c->deadline_ns ? -ETIMEDOUT : 0;
 }

@@ -2,9 +2,9 @@
 /* Waits end: at the deadline, at the caller's flag. What follows is safe, and work goes on. */
 #include "soft_test.h"
 
-#include <pthread.h>
+#include <signal.h>
+#include <sys/time.h>
 #include <time.h>
-#include <unistd.h>
 
 static volatile sig_atomic_t cancel;
 
@@ -184,28 +184,27 @@ static void a_fill_that_was_not_posted_changes_nothing(void **state)
 	OK(ibmr_mr_fill(col, &l, &err));
 }
 
-static void *raise_soon(void *arg)
+static void raise_flag(int sig)
 {
-	usleep(30000);
 	cancel = 1;
-	return NULL;
 }
 
 static void the_callers_flag_ends_a_wait_at_once(void **state)
 {
 	struct ibmr_mr *a = soft_reg("a", 64, LW | RW | RR);
 	struct ibmr_err err;
-	pthread_t thread;
+	struct itimerval soon = { .it_value.tv_usec = 30000 };
+	struct sigaction act = { .sa_handler = raise_flag };
 	uint64_t start;
 
 	ibmr_ctx_set_timeout(soft, 20000);
 	soft_word("hold", "1");
 	start = ms();
-	assert_int_equal(pthread_create(&thread, NULL, raise_soon, NULL), 0);
+	assert_int_equal(sigaction(SIGALRM, &act, NULL), 0);
+	assert_int_equal(setitimer(ITIMER_REAL, &soon, NULL), 0);
 	REFUSED(ibmr_mr_write(a, 0, "late", 4, 0, &err), EINTR, IBMR_E_INTERRUPTED);
 	SAYS("writing 'a' was interrupted");
 	assert_in_range(ms() - start, 20, 5000);
-	pthread_join(thread, NULL);
 	/* everything can still be released */
 	soft_word("hold", "0");
 	soft_dereg(a);

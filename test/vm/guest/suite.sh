@@ -168,6 +168,70 @@ memlock()
 		as_user 64 env IBMR_SOFT0=memlock=1 ibmr run plan.json --device soft0
 }
 
+# Memory that anonymous pages are not: huge pages, many mappings, more than there is.
+memory()
+{
+	local i steps='' device
+
+	plan '{ "do": "reg", "mr": "h", "hugepages": "2MiB", "length": "4MiB",
+		"access": ["local_write", "remote_write", "remote_read"], "init": { "ramp": 9 } }' \
+		'{ "do": "read", "mr": "h", "offset": "2MiB", "length": 2, "expect": { "hex": "090a" } }' \
+		'{ "do": "verify", "mr": "h", "expect": { "bytes": 4194304 } }'
+	sysctl -q -w vm.nr_hugepages=4
+	for device in rxe0 soft0; do
+		check "$device: memory in huge pages" 0 .ok ibmr run plan.json --device $device
+	done
+	sysctl -q -w vm.nr_hugepages=0
+
+	# each a mapping of its own: the same bytes of a file do not join
+	dd if=/dev/zero of=page bs=4096 count=1 2>/dev/null
+	for i in $(seq 200); do
+		steps="$steps${steps:+,}{ \"do\": \"reg\", \"mr\": \"m$i\", \"file\": \"page\", \"map\": \"private\",
+			\"access\": [] }"
+	done
+	plan "$steps"
+	check "200 MRs of one process" 0 .ok ibmr run plan.json --device rxe0
+	sysctl -q -w vm.max_map_count=150
+	# whose mapping is the one too many, the MR's or the allocator's, is chance
+	check "more mappings than vm.max_map_count is no_memory" 1 '
+		.error | .code == "no_memory" and .sys_errno == "ENOMEM" and
+		(.cause == "map_count" or .origin == "malloc")' ibmr run plan.json --device rxe0
+	sysctl -q -w vm.max_map_count=65530
+
+	plan '{ "do": "reg", "mr": "m", "length": "64TiB", "access": [] }'
+	check "more memory than there is is no_memory" 1 '.error.code == "no_memory"' \
+		ibmr run plan.json --device rxe0
+	! $ADVISE || large_prefetch
+}
+
+# One SGE of ibv_advise_mr carries less than 4 GiB.
+large_prefetch()
+{
+	sysctl -q -w vm.overcommit_memory=1
+	plan '{ "do": "reg", "mr": "m", "length": "5GiB", "access": ["local_write", "on_demand"] }' \
+		'{ "do": "prefetch", "mr": "m", "advice": "no_fault",
+			"expect": { "bytes": 5368709120, "pages": 1310720, "cpu_resident_after": 0 } }' \
+		'{ "do": "prefetch", "mr": "m", "offset": "4607MiB", "length": "2MiB", "advice": "write",
+			"expect": { "pages": 512, "cpu_resident_after": 512 } }'
+	check "rxe0: prefetch over a range of more than 4 GiB" 0 .ok ibmr run plan.json --device rxe0
+	sysctl -q -w vm.overcommit_memory=0
+}
+
+# What the kernel still holds once nothing of ours runs.
+leftovers()
+{
+	cat >plan.json <<-'EOF'
+		{ "steps": [ { "do": "reg", "mr": "m", "length": 4096, "access": ["local_write", "remote_read"] },
+		  { "do": "read", "mr": "m" }, { "do": "read", "mr": "n" } ] }
+	EOF
+	check "a plan that fails is left" 1 '.error.code == "no_such_mr"' \
+		ibmr run plan.json --device rxe0
+	rdma resource show mr >left
+	rdma resource show qp link rxe0 | grep -v -e ' type GSI' -e ' type SMI' >>left
+	[ ! -s left ]
+	result $? "no MR and no queue pair is left in the kernel" || sed 's/^/# /' left
+}
+
 permission()
 {
 	plan '{ "do": "reg", "mr": "m", "length": 4096, "access": [] }'
@@ -192,5 +256,7 @@ mistakes
 indirect
 prefetch
 memlock
+memory
 permission
+leftovers
 finish

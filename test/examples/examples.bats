@@ -13,13 +13,15 @@ setup() {
 	mkdir "$work" "$BATS_TEST_TMPDIR/tmp"
 	export TMPDIR=$BATS_TEST_TMPDIR/tmp
 	unset IBMR_DEVICE IBMR_SOCKET
+	limit=10
+	[ -z "${IBMR_SANITIZER:-}" ] || limit=120
 	cd "$work" || return 1
 }
 
 # Run one plan from an empty folder; its document is then in $doc.
 run_plan() {
 	doc=$BATS_TEST_TMPDIR/doc.json
-	timeout -k 5 "${IBMR_TEST_TIME:-10}" "$IBMR" run "$1" >"$doc" 2>"$BATS_TEST_TMPDIR/err" || {
+	timeout -k 5 "$limit" "$IBMR" run "$1" >"$doc" 2>"$BATS_TEST_TMPDIR/err" || {
 		status=$?
 		echo "exit status $status"
 		cat "$BATS_TEST_TMPDIR/err"

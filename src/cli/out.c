@@ -136,8 +136,6 @@ void complain(const struct cli *cli, const struct fail *fail)
 		fail_code_name(fail->code), fail->message);
 	if (fail->has_where && fail->where[0])
 		fprintf(stderr, " (at %s)", fail->where);
-	if (fail->line)
-		fprintf(stderr, " (line %u, column %u)", fail->line, fail->column);
 	fputc('\n', stderr);
 	if (fail->hint[0])
 		fprintf(stderr, "ibmr: hint: %s\n", fail->hint);

@@ -3,7 +3,7 @@
  * Queue objects, and what the queue files ask of each other:
  *
  *   engine.c  finds rung doorbells, lets every queue pair work, releases completions in order
- *   wqe.c     the requester: one work request from the ring to its completion
+ *   wqe.c     the requester: one work request from the ring to its completion (rdma.c, send.c, peer.c)
  *   resp.c    the responder: receive work requests, what a peer may do, flushing
  *   umr.c     UMR and local invalidate
  *   qp.c modify.c cq.c srq.c   the objects and their commands

@@ -217,16 +217,17 @@ static uint64_t next_stall(void)
 	return at;
 }
 
-/* What the thread does each time it wakes; when to wake it next, 0: when told. */
-uint64_t sd_engine_step(void)
+bool sd_engine_step(uint64_t *ret_at)
 {
 	uint64_t due, stall;
+	bool rang;
 
-	scan();
+	rang = scan();
 	run();
 	due = line_release(true);
 	stall = next_stall();
-	return !due || (stall && stall < due) ? stall : due;
+	*ret_at = !due || (stall && stall < due) ? stall : due;
+	return rang;
 }
 
 void sd_engine_run(void)
@@ -240,6 +241,7 @@ void sd_engine_run(void)
 
 void sd_engine_kick(void)
 {
+	uint64_t at;
 	bool rang;
 
 	if (!__atomic_load_n(&sd_qps, __ATOMIC_RELAXED) || sd_lock_is_mine())
@@ -252,7 +254,7 @@ void sd_engine_kick(void)
 		line_release(!rang);
 	} else if (rang && !sd_thread_wake()) {
 		/* No thread to be had: better late than never. */
-		sd_engine_step();
+		sd_engine_step(&at);
 	}
 	sd_unlock();
 }

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The thread of asynchronous mode. It sleeps on a futex until a doorbell rings or something is due,
- * takes no signals, and ends when the mode is left.
+ * takes no signals, and ends when the mode is left. While there are queue pairs it also looks by
+ * itself now and then, for programs that ring without taking a lock of libmlx5 (mlx5dv): often while
+ * that finds something, seldom otherwise.
  */
 #include <errno.h>
 #include <limits.h>
@@ -14,6 +16,9 @@
 
 #include "queue.h"
 #include "thread.h"
+
+#define LOOK_OFTEN  20000 /* ns */
+#define LOOK_SELDOM 4000000
 
 static uint32_t wakes; /* the futex */
 static bool asleep;
@@ -29,24 +34,39 @@ static void sleep_until(uint32_t seen, uint64_t at)
 		FUTEX_BITSET_MATCH_ANY);
 }
 
+/* When to wake: for what is due, or to look. */
+static uint64_t wake_at(uint64_t due, uint64_t period)
+{
+	uint64_t look = sd_qps ? sd_now_ns() + period : 0;
+
+	return !due || (look && look < due) ? look : due;
+}
+
 static void *engine_thread(void *arg)
 {
+	uint64_t period = LOOK_SELDOM, at;
+	bool told = true;
+
 	for (;;) {
 		uint32_t seen = __atomic_load_n(&wakes, __ATOMIC_SEQ_CST);
-		uint64_t at;
 
 		sd_lock();
 		if (sd_config.mode != SD_ASYNC) {
 			alive = false;
-			sd_engine_step();
+			sd_engine_step(&at);
 			sd_unlock();
 			return NULL;
 		}
-		at = sd_engine_step();
+		if (sd_engine_step(&at) && !told)
+			period = LOOK_OFTEN;
+		else if (!told && period < LOOK_SELDOM)
+			period *= 2;
+		at = wake_at(at, period);
 		sd_unlock();
 		__atomic_store_n(&asleep, true, __ATOMIC_SEQ_CST);
 		sleep_until(seen, at);
 		__atomic_store_n(&asleep, false, __ATOMIC_SEQ_CST);
+		told = __atomic_load_n(&wakes, __ATOMIC_SEQ_CST) != seen;
 	}
 }
 

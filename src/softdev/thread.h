@@ -10,7 +10,8 @@
  * can be had. */
 bool sd_thread_wake(void);
 
-/* engine.c: one round of work, with sd_lock held. When to wake next, 0: when told. */
-uint64_t sd_engine_step(void);
+/* engine.c: one round of work, with sd_lock held: was a doorbell rung that had not been seen? *ret_at
+ * is when to wake next, 0: when told. */
+bool sd_engine_step(uint64_t *ret_at);
 
 #endif /* SOFTDEV_THREAD_H */

@@ -382,6 +382,40 @@ static void async_waits_for_a_late_receive(void **state)
 	assert_int_equal(ibv_destroy_qp(qp), 0);
 }
 
+/* A program that writes its own ring and doorbell, and takes no lock. */
+static void async_sees_silent_doorbells(void **state)
+{
+	struct rig *r = *state;
+	struct mlx5dv_qp dv = { 0 };
+	struct mlx5dv_obj obj = { .qp = { .in = r->qp, .out = &dv } };
+	struct mlx5_wqe_ctrl_seg *ctrl;
+	struct mlx5_wqe_raddr_seg *ra;
+	struct mlx5_wqe_data_seg *data;
+
+	set("mode", "async");
+	assert_int_equal(mlx5dv_init_obj(&obj, MLX5DV_OBJ_QP), 0);
+	for (uint16_t i = 0; i < 50; i++) {
+		uint64_t until = now_us(CLOCK_MONOTONIC) + 5000000;
+
+		ctrl = (void *)((uint8_t *)dv.sq.buf + (i % dv.sq.wqe_cnt) * dv.sq.stride);
+		ra = (void *)(ctrl + 1);
+		data = (void *)(ra + 1);
+		memset(ctrl, 0, 64);
+		ctrl->opmod_idx_opcode = htobe32((uint32_t)i << 8 | MLX5_OPCODE_RDMA_WRITE);
+		ctrl->qpn_ds = htobe32(r->qp->qp_num << 8 | 3);
+		ra->raddr = htobe64((uintptr_t)r->buf + 300);
+		ra->rkey = htobe32(r->mr->rkey);
+		data->byte_count = htobe32(1);
+		data->lkey = htobe32(r->mr->lkey);
+		data->addr = htobe64((uintptr_t)r->buf + 400);
+		r->buf[300] = 0xff;
+		r->buf[400] = (uint8_t)i;
+		__atomic_store_n(&dv.dbrec[MLX5_SND_DBR], htobe32(i + 1u), __ATOMIC_RELEASE);
+		while (*(volatile uint8_t *)&r->buf[300] != (uint8_t)i)
+			assert_true(now_us(CLOCK_MONOTONIC) < until);
+	}
+}
+
 /* Back and forth between modes with work on its way. */
 static void changing_modes(void **state)
 {
@@ -537,6 +571,7 @@ int main(void)
 		TEST(delayed),
 		TEST(async_sleeps_when_idle),
 		TEST(async_waits_for_a_late_receive),
+		TEST(async_sees_silent_doorbells),
 		TEST(changing_modes),
 		TEST(threads),
 		TEST(ping_pong),

@@ -105,7 +105,7 @@ static int channel_new(struct sd_ctx *ctx, enum sd_type type, size_t event_size,
 		goto close_in;
 	ch->next = ctx->channels;
 	ctx->channels = ch;
-	if (type == SD_ASYNC_FD && !ctx->async)
+	if (type == SD_ASYNC_FD && (!ctx->async || ctx->async->in < 0))
 		ctx->async = ch;
 	*ret_fd = fds[0];
 	return 0;
@@ -120,6 +120,16 @@ free_channel:
 	return err;
 }
 
+/* A descriptor that the process never got is closed again. */
+static int give(int fd, int err)
+{
+	if (err) {
+		sd_file_drop(fd);
+		sd_raw_close(fd);
+	}
+	return err;
+}
+
 int sd_cmd_async_alloc(struct sd_ctx *ctx, const struct sd_attrs *a)
 {
 	int fd, err;
@@ -127,7 +137,8 @@ int sd_cmd_async_alloc(struct sd_ctx *ctx, const struct sd_attrs *a)
 	err = channel_new(ctx, SD_ASYNC_FD, sizeof(struct ib_uverbs_async_event_desc), &fd);
 	if (err)
 		return err;
-	return sd_attr_put_handle(a, UVERBS_ATTR_ASYNC_EVENT_ALLOC_FD_HANDLE, (uint32_t)fd);
+	return give(fd,
+		    sd_attr_put_handle(a, UVERBS_ATTR_ASYNC_EVENT_ALLOC_FD_HANDLE, (uint32_t)fd));
 }
 
 int sd_wr_create_comp_channel(struct sd_ctx *ctx, struct sd_write *w)
@@ -139,7 +150,7 @@ int sd_wr_create_comp_channel(struct sd_ctx *ctx, struct sd_write *w)
 	if (err)
 		return err;
 	resp.fd = (uint32_t)fd;
-	return sd_write_out(w, &resp, sizeof(resp));
+	return give(fd, sd_write_out(w, &resp, sizeof(resp)));
 }
 
 /* ---- events ------------------------------------------------------------------- */
@@ -194,13 +205,6 @@ static bool send_event(struct sd_channel *ch, const union event *e)
 		return false;
 	ch->late.at[ch->late.num++] = *e;
 	return true;
-}
-
-void sd_event_ctx(struct sd_ctx *ctx, uint64_t element, enum ibv_event_type type)
-{
-	union event e = { .async = { .element = element, .event_type = type } };
-
-	send_event(ctx->async, &e);
 }
 
 void sd_event(struct sd_obj *obj, enum ibv_event_type type)

@@ -21,6 +21,7 @@ struct sd_file {
 
 static _Atomic(struct sd_file *) files[FILES_MAX];
 static atomic_uint num_files;
+static pid_t owner;
 
 static struct sd_file *file_of(int fd)
 {
@@ -82,11 +83,25 @@ void sd_file_orphan(struct sd_file *f)
 	f->obj = NULL;
 }
 
+/*
+ * A child of vfork shares this memory and has descriptors of its own: what it closes is not closed
+ * here.
+ */
+static bool is_other_process(void)
+{
+	return (pid_t)sd_raw(SYS_getpid) != owner;
+}
+
+void sd_files_init(void)
+{
+	owner = (pid_t)sd_raw(SYS_getpid);
+}
+
 void sd_file_dup(int from, int to)
 {
 	struct sd_file *f;
 
-	if (!file_of(from) || to < 0 || to >= FILES_MAX || from == to)
+	if (!file_of(from) || to < 0 || to >= FILES_MAX || from == to || is_other_process())
 		return;
 	sd_lock();
 	f = file_of(from);
@@ -98,22 +113,36 @@ void sd_file_dup(int from, int to)
 	sd_unlock();
 }
 
+void sd_file_drop(int fd)
+{
+	struct sd_file *f = file_of(fd);
+
+	if (!f)
+		return;
+	atomic_store_explicit(&files[fd], NULL, memory_order_release);
+	atomic_fetch_sub(&num_files, 1);
+	if (--f->refs == 0) {
+		if (f->obj)
+			f->end(f->obj);
+		free(f);
+	}
+}
+
 void sd_file_close(int fd)
 {
-	struct sd_file *f;
-
-	if (!file_of(fd))
+	if (!file_of(fd) || is_other_process())
 		return;
 	sd_lock();
-	f = file_of(fd);
-	if (f) {
-		atomic_store_explicit(&files[fd], NULL, memory_order_release);
-		atomic_fetch_sub(&num_files, 1);
-		if (--f->refs == 0) {
-			if (f->obj)
-				f->end(f->obj);
-			free(f);
-		}
-	}
+	sd_file_drop(fd);
 	sd_unlock();
+}
+
+void sd_file_close_range(unsigned int first, unsigned int last)
+{
+	unsigned int fd;
+
+	if (!sd_file_any())
+		return;
+	for (fd = first; fd <= last && fd < FILES_MAX; fd++)
+		sd_file_close((int)fd);
 }

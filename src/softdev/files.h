@@ -40,6 +40,11 @@ int sd_file_add(int fd, enum sd_type type, void *obj, void (*end)(void *obj),
 void sd_file_orphan(struct sd_file *f);
 void sd_file_dup(int from, int to);
 void sd_file_close(int fd);
+void sd_file_close_range(unsigned int first, unsigned int last);
+/* The same with the lock held, by a command that fails after sd_file_add. */
+void sd_file_drop(int fd);
+/* At the start and in a child of fork: whose descriptors these are. */
+void sd_files_init(void);
 /* The object behind a descriptor of that type (SD_NONE: a device); NULL. */
 void *sd_file_obj(int fd, enum sd_type type);
 

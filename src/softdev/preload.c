@@ -15,6 +15,8 @@
 
 #include <dirent.h>
 #include <dlfcn.h>
+#include <limits.h>
+#include <linux/close_range.h>
 #include <linux/netlink.h>
 #include <poll.h>
 #include <pthread.h>
@@ -197,6 +199,22 @@ PUBLIC ssize_t __readlink_chk(const char *path, char *link, size_t size, size_t 
 	return readlink(path, link, size);
 }
 
+static FILE *(*real_fopen)(const char *path, const char *mode);
+
+PUBLIC FILE *fopen(const char *path, const char *mode)
+{
+	char buf[SD_PATH_MAX];
+
+	if (!real_fopen)
+		*(void **)&real_fopen = dlsym(RTLD_NEXT, "fopen");
+	return real_fopen(sd_path(path, buf), mode);
+}
+
+PUBLIC FILE *fopen64(const char *path, const char *mode)
+{
+	return fopen(path, mode);
+}
+
 /* rdma netlink would list the real devices of the host. */
 PUBLIC int socket(int domain, int type, int protocol)
 {
@@ -224,6 +242,18 @@ PUBLIC int close(int fd)
 {
 	sd_file_close(fd);
 	return __close(fd);
+}
+
+PUBLIC int close_range(unsigned int first, unsigned int last, int flags)
+{
+	if (!(flags & (int)CLOSE_RANGE_CLOEXEC))
+		sd_file_close_range(first, last);
+	return (int)syscall(SYS_close_range, first, last, flags);
+}
+
+PUBLIC void closefrom(int first)
+{
+	close_range(first < 0 ? 0 : (unsigned int)first, UINT_MAX, 0);
 }
 
 static int dup_done(int from, int to)
@@ -498,6 +528,7 @@ __attribute__((constructor)) static void start(void)
 {
 	*(void **)&real_spin_unlock = dlsym(RTLD_NEXT, "pthread_spin_unlock");
 	sd_sysfs_init();
+	sd_files_init();
 	leave_preload();
 	unsetenv("SYSFS_PATH");		  /* would lead libibverbs past the paths above */
 	unsetenv("MLX5_SINGLE_THREADED"); /* would take no lock, and no doorbell be seen */

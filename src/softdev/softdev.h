@@ -184,9 +184,8 @@ void sd_own_gid(uint8_t *ret_gid); /* 16 bytes */
 
 /* ---- events (event.c) ------------------------------------------------------ */
 
-/* An asynchronous event of obj; port and device events have obj NULL and element as said. */
+/* An asynchronous event of obj. */
 void sd_event(struct sd_obj *obj, enum ibv_event_type type);
-void sd_event_ctx(struct sd_ctx *ctx, uint64_t element, enum ibv_event_type type);
 /* A completion event of a CQ. */
 void sd_channel_event(struct sd_channel *ch, struct sd_obj *cq);
 /* For destroy: forget the events of obj that the process has not read; how many it has read. */

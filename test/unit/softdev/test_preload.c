@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <dlfcn.h>
 #include <linux/audit.h>
+#include <linux/close_range.h>
 #include <linux/filter.h>
 #include <linux/netlink.h>
 #include <linux/seccomp.h>
@@ -101,6 +102,53 @@ static void everything_else_is_itself(void **state)
 	assert_int_equal(close(fd), 0);
 	assert_int_equal(dup2(fd, fd), -1);
 	unlink(link);
+}
+
+static void stdio_and_ranges(void **state)
+{
+	FILE *f = fopen("/sys/class/infiniband/soft0/fw_ver", "r");
+	struct ibv_context *ctx;
+	char line[20];
+
+	assert_non_null(f);
+	assert_non_null(fgets(line, sizeof(line), f));
+	assert_string_equal(line, "0.1.0\n");
+	fclose(f);
+	f = fopen("/proc/self/stat", "r");
+	assert_non_null(f);
+	fclose(f);
+
+	ctx = dev_open();
+	assert_int_equal(counter("live.context"), 1);
+	assert_int_equal(close_range((unsigned int)ctx->cmd_fd, (unsigned int)ctx->cmd_fd,
+				     CLOSE_RANGE_CLOEXEC),
+			 0);
+	assert_int_equal(counter("live.context"), 1);
+	f = fdopen(dup(ctx->cmd_fd), "r"); /* the context lives on in it */
+	assert_int_equal(ibv_close_device(ctx), 0);
+	assert_int_equal(counter("live.context"), 1);
+	assert_int_equal(close_range((unsigned int)fileno(f), (unsigned int)fileno(f), 0), 0);
+	assert_int_equal(counter("live.context"), 0);
+	fclose(f);
+}
+
+/* What a child of vfork closes is its own, though it shares the memory. */
+static void vfork_closes_nothing(void **state)
+{
+	struct ibv_context *ctx = dev_open();
+	int fd = ctx->cmd_fd, status;
+	pid_t pid = vfork();
+
+	if (!pid) {
+		close(fd);
+		dup2(1, fd);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(counter("live.context"), 1);
+	assert_int_equal(raw_dealloc_pd(fd, 4711), ENOENT);
+	assert_int_equal(ibv_close_device(ctx), 0);
+	assert_int_equal(counter("live.context"), 0);
 }
 
 static void rdma_netlink_is_hidden(void **state)
@@ -283,6 +331,8 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_tree),
 		cmocka_unit_test(everything_else_is_itself),
+		cmocka_unit_test(stdio_and_ranges),
+		cmocka_unit_test(vfork_closes_nothing),
 		cmocka_unit_test(rdma_netlink_is_hidden),
 		cmocka_unit_test(children_do_not_inherit_it),
 		cmocka_unit_test(the_environment_does_not_lead_astray),

@@ -47,4 +47,13 @@
 /* Ordinary MRs are not open to UMR by the process, though the driver's own are made with umr_en. */
 #define SD_CHOICE_MR_UMR_EN false
 
+/* Freeing a PD in which keys made by DEVX remain: firmware is to refuse it. */
+#define SD_CHOICE_PD_WITH_KEYS_ERRNO EINVAL
+
+/* A registration longer than max_mr_size. */
+#define SD_CHOICE_MR_SIZE_ERRNO EINVAL
+
+/* How deep keys may lead to keys, when max_depth does not say it. */
+#define SD_CHOICE_MAX_DEPTH 4
+
 #endif /* SOFTDEV_CHOICES_H */

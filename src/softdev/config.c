@@ -2,6 +2,7 @@
 /* soft0.h: modes, limits, planned failures and counters, from C or from IBMR_SOFT0. */
 #include "softdev.h"
 #include "raw.h"
+#include "choices.h"
 #include "files.h"
 #include "uverbs.h"
 #include "soft0.h"
@@ -21,7 +22,7 @@ static const struct sd_config defaults = {
 	.devx = true,
 	.max_mr_size = UINT64_MAX,
 	.max_klms = 65536,
-	.max_depth = 4,
+	.max_depth = SD_CHOICE_MAX_DEPTH,
 	.max_msg_sz = 1u << 30,
 	.max_keys = 1u << 23,
 	.first_key = 16,

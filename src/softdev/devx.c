@@ -24,6 +24,17 @@ void sd_devx_free(struct sd_obj *obj)
 	free(obj);
 }
 
+bool sd_devx_uses_pd(const struct sd_ctx *ctx, uint32_t pdn)
+{
+	uint32_t i;
+
+	for (i = 0; i < ctx->num; i++)
+		if (ctx->table[i] && ctx->table[i]->type == SD_DEVX &&
+		    ((struct devx *)ctx->table[i])->mkey->pdn == pdn)
+			return true;
+	return false;
+}
+
 static int check_devx(const struct sd_ctx *ctx)
 {
 	return ctx->devx && sd_config.devx ? 0 : -EOPNOTSUPP;

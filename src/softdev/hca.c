@@ -5,6 +5,7 @@
 #include "files.h"
 #include "hca.h"
 #include "caps.h"
+#include "choices.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -36,10 +37,16 @@ bool sd_lock_is_mine(void)
 	return lock_is_mine;
 }
 
+static void in_child(void)
+{
+	sd_files_init();
+	sd_unlock();
+}
+
 /* A child gets a consistent copy of the device, with the lock free. */
 __attribute__((constructor)) static void fork_safe(void)
 {
-	pthread_atfork(sd_lock, sd_unlock, sd_unlock);
+	pthread_atfork(sd_lock, sd_unlock, in_child);
 }
 
 struct sd_ctx *sd_ctx_first(void)
@@ -67,9 +74,8 @@ int sd_obj_add(struct sd_ctx *ctx, struct sd_obj *obj, enum sd_type type)
 	uint32_t i, num;
 	struct sd_obj **table;
 
-	for (i = 0; i < ctx->num; i++)
-		if (!ctx->table[i])
-			break;
+	for (i = ctx->lowest; i < ctx->num && ctx->table[i]; i++)
+		;
 	if (i == ctx->num) {
 		num = ctx->num ? ctx->num * 2 : HANDLES_MIN;
 		if (num > HANDLES_MAX)
@@ -85,6 +91,7 @@ int sd_obj_add(struct sd_ctx *ctx, struct sd_obj *obj, enum sd_type type)
 	obj->handle = i;
 	obj->ctx = ctx;
 	ctx->table[i] = obj;
+	ctx->lowest = i + 1;
 	count_live(type, 1);
 	return 0;
 }
@@ -98,7 +105,11 @@ void *sd_obj_find(struct sd_ctx *ctx, enum sd_type type, uint32_t handle)
 
 void sd_obj_remove(struct sd_obj *obj)
 {
-	obj->ctx->table[obj->handle] = NULL;
+	struct sd_ctx *ctx = obj->ctx;
+
+	ctx->table[obj->handle] = NULL;
+	if (obj->handle < ctx->lowest)
+		ctx->lowest = obj->handle;
 	count_live(obj->type, (uint64_t)-1);
 }
 
@@ -245,7 +256,11 @@ bool sd_pd_exists(struct sd_ctx *ctx, uint32_t pdn)
 
 int sd_cmd_pd_destroy(struct sd_ctx *ctx, const struct sd_attrs *a)
 {
-	simple_free(sd_attr_obj(a, UVERBS_ATTR_DESTROY_PD_HANDLE));
+	struct sd_pd *pd = sd_attr_obj(a, UVERBS_ATTR_DESTROY_PD_HANDLE);
+
+	if (sd_devx_uses_pd(ctx, pd->pdn))
+		return -SD_CHOICE_PD_WITH_KEYS_ERRNO;
+	simple_free(&pd->obj);
 	return 0;
 }
 
@@ -280,6 +295,8 @@ int sd_wr_create_ah(struct sd_ctx *ctx, struct sd_write *w)
 		return -EINVAL;
 	if (req->attr.is_global && req->attr.grh.sgid_index >= SD_GID_TABLE_LEN)
 		return -EINVAL;
+	if (req->attr.is_global && req->attr.grh.sgid_index)
+		return -ENODATA; /* an empty entry */
 	ah = calloc(1, sizeof(*ah));
 	if (!ah)
 		return -ENOMEM;

@@ -10,8 +10,8 @@
 struct sd_ctx {
 	bool open;
 	bool devx;
-	struct sd_obj **table; /* by handle; handles are reused, lowest first */
-	uint32_t num;
+	struct sd_obj **table;	     /* by handle; handles are reused, lowest first */
+	uint32_t num, lowest;	     /* no handle below lowest is free */
 	struct sd_channel *async;    /* the first asynchronous event file */
 	struct sd_channel *channels; /* all event files, also closed ones still in use */
 	struct sd_ctx *next;
@@ -24,6 +24,8 @@ struct sd_ctx *sd_ctx_first(void);
 void sd_ah_free(struct sd_obj *obj);
 void sd_mr_free(struct sd_obj *obj);
 void sd_devx_free(struct sd_obj *obj);
+/* Whether a key made by DEVX is in that PD: the kernel does not count those. */
+bool sd_devx_uses_pd(const struct sd_ctx *ctx, uint32_t pdn);
 void sd_channels_end(struct sd_ctx *ctx);
 
 /* methods.c: the commands */

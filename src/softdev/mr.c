@@ -2,6 +2,7 @@
 /* Memory registration: pinned, on-demand and implicit MRs, changes of them, and advice. */
 #include "softdev.h"
 #include "raw.h"
+#include "choices.h"
 #include "hca.h"
 #include "mr.h"
 
@@ -43,7 +44,7 @@ static int check_range(const struct sd_mr *mr)
 		return -EINVAL;
 	if (sd_page_up(end) == sd_page_down(mr->start))
 		return -EINVAL; /* no page at all */
-	return mr->length > sd_config.max_mr_size ? -EINVAL : 0;
+	return mr->length > sd_config.max_mr_size ? -SD_CHOICE_MR_SIZE_ERRNO : 0;
 }
 
 /* The kernel counts whole pages against RLIMIT_MEMLOCK; CAP_IPC_LOCK is left out here. */

@@ -243,6 +243,20 @@ static void busy(void **state)
 	assert_int_equal(ibv_dealloc_pd(pd), 0);
 }
 
+static void a_pd_with_an_indirect_key(void **state)
+{
+	struct ibv_pd *pd = ibv_alloc_pd(ctx);
+	struct mlx5dv_mkey_init_attr init = { .pd = pd,
+					      .create_flags = MLX5DV_MKEY_INIT_ATTR_FLAGS_INDIRECT,
+					      .max_entries = 4 };
+	struct mlx5dv_mkey *mkey = mlx5dv_create_mkey(&init);
+
+	assert_non_null(mkey);
+	assert_int_equal(ibv_dealloc_pd(pd), EINVAL);
+	assert_int_equal(mlx5dv_destroy_mkey(mkey), 0);
+	assert_int_equal(ibv_dealloc_pd(pd), 0);
+}
+
 static int create_cq(int channel, int async, uint32_t *ret_handle)
 {
 	static _Alignas(4096) uint8_t buf[4096], db[64];
@@ -494,6 +508,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_handle_attribute_is_a_handle_only, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(busy, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_pd_with_an_indirect_key, setup, teardown),
 		cmocka_unit_test_setup_teardown(descriptors_as_attributes, setup, teardown),
 		cmocka_unit_test_setup_teardown(bad_pointers_leave_nothing, setup, teardown),
 		cmocka_unit_test_setup_teardown(devx_commands, setup, teardown),

@@ -453,7 +453,8 @@ int cli_parse(struct cli *cli, int argc, char **argv, int *ret_status, struct fa
 	if (rc)
 		return rc;
 	if (cli->command) {
-		argp.options = cli->command->options;
+		/* argp never frees what it makes of a table without an entry */
+		argp.options = cli->command->options->name ? cli->command->options : NULL;
 		argp.args_doc = *cli->command->args ? cli->command->args : NULL;
 		argp.doc = cli->command->doc;
 	}

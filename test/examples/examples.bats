@@ -67,7 +67,7 @@ leaves_only() {
 }
 
 @test "halo-faces: the expected bytes are those of a loop over the grid" {
-	python3 - "$examples/halo-faces.json" <<-'PY'
+	/usr/bin/python3 - "$examples/halo-faces.json" <<-'PY'
 		import json, sys, zlib
 		side, edge = 34, range(1, 33)
 		cell = lambda z, y, x: bytes(((z * side + y) * side + x) * 8 + k & 255 for k in range(8))

@@ -14,7 +14,7 @@ setup() {
 }
 
 list() {
-	python3 "$BATS_TEST_DIRNAME/manuals.py" "$@"
+	/usr/bin/python3 "$BATS_TEST_DIRNAME/manuals.py" "$@"
 }
 
 # Both lists are the same, and not empty.

@@ -299,6 +299,7 @@ int ibmr_ctx_close(struct ibmr_ctx *ctx, struct ibmr_err *reterr)
 		if (ret)
 			return ret;
 	}
+	ibmri_file_forget(ctx);
 	free(ctx);
 	return 0;
 }

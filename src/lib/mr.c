@@ -236,7 +236,7 @@ dereg:
 	if (mr->ibv && ibv_dereg_mr(mr->ibv))
 		goto free_mr; /* the device still knows the memory: it stays mapped */
 undo_memory:
-	ibmri_mem_undo(&mr->mem, spec, reterr);
+	ibmri_file_undo(&mr->mem, spec, reterr);
 free_mr:
 	ibmri_mr_free(mr);
 	return ret;

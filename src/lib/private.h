@@ -5,7 +5,7 @@
  *
  *   data.c prefetch.c indirect.c mr.c ctx.c    the public calls
  *   queue.c pool.c caps.c                      what a device is made to do for them
- *   cause.c pages.c mem.c                      the machine: memory, pages, limits
+ *   cause.c pages.c mem.c file.c               the machine: memory, pages, files, limits
  *   layout.c umr.c access.c err.c              pure: no I/O, no verbs calls
  */
 #ifndef IBMR_PRIVATE_H
@@ -63,6 +63,7 @@ int ibmri_access_check(uint64_t access, uint64_t allowed, const char *what, cons
 /* ---- objects --------------------------------------------------------------- */
 
 struct ibmri_queue;
+struct ibmri_dry_file;
 
 /* Registered memory of the library's own, kept for the life of the ctx; grows, never shrinks. */
 struct ibmri_pool {
@@ -90,6 +91,8 @@ struct ibmr_ctx {
 	struct ibmri_pool klms, staging;
 	uint64_t locked_bytes;
 	uint64_t reconnects;
+
+	struct ibmri_dry_file *dry_files; /* what a real run would have made or lengthened */
 
 	struct ibmr_mr *mrs;
 	uint64_t num_mrs;
@@ -307,11 +310,20 @@ uint64_t ibmri_page_span(uint64_t addr, uint64_t length);
 
 /* Provide the memory a spec asks for and say how long it is. In a dry ctx nothing is made, and
  * ret_mem->addr is where the bytes would start within a page. */
-int ibmri_mem_get(const struct ibmr_ctx *ctx, const struct ibmr_mr_spec *spec,
-		  struct ibmri_mem *ret_mem, uint64_t *ret_length, struct ibmr_err *err);
+int ibmri_mem_get(struct ibmr_ctx *ctx, const struct ibmr_mr_spec *spec, struct ibmri_mem *ret_mem,
+		  uint64_t *ret_length, struct ibmr_err *err);
 void ibmri_mem_put(struct ibmri_mem *mem);
-/* The same, when the MR did not come to be: a file made or lengthened for it is put back. */
-void ibmri_mem_undo(struct ibmri_mem *mem, const struct ibmr_mr_spec *spec, struct ibmr_err *err);
+/* A length that mmap can be asked for. */
+int ibmri_mem_length(uint64_t length, struct ibmr_err *err);
+
+/* ---- file.c ------------------------------------------------------------------- */
+
+int ibmri_file_get(struct ibmr_ctx *ctx, const struct ibmr_mr_spec *spec, struct ibmri_mem *ret_mem,
+		   uint64_t *ret_length, struct ibmr_err *err);
+/* The MR did not come to be: a file made or lengthened for it is put back. Puts the memory too. */
+void ibmri_file_undo(struct ibmri_mem *mem, const struct ibmr_mr_spec *spec, struct ibmr_err *err);
+/* What a dry ctx knows of files that a real run would have made. */
+void ibmri_file_forget(struct ibmr_ctx *ctx);
 
 /* ---- pages.c ------------------------------------------------------------------------ */
 

@@ -7,7 +7,7 @@
  *
  *   FAILALLOC_OBJECTS=a,b   parts of the names of shared objects whose calls count; the program itself
  *                           always does
- *   FAILALLOC_EXE=name      act in the process of that program name only
+ *   FAILALLOC_EXE=name      act in the process of that program file only
  *   FAILALLOC_AT=N          the N-th counted call (1 is the first) fails with ENOMEM; 0: none
  *   FAILALLOC_AFTER=1       every counted call after it fails too
  *   FAILALLOC_LOG=FILE      append a line "function object+offset" for each counted call
@@ -97,13 +97,25 @@ static int add_object(struct dl_phdr_info *info, size_t size, void *data)
 	return 0;
 }
 
+/* argv[0] would not do: ibmr-soft0 goes by the name of ibmr. */
+static bool is_program(const char *name)
+{
+	char path[4096];
+	ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);
+
+	if (n < 0)
+		abort();
+	path[n] = 0;
+	return !strcmp(last_part(path), name);
+}
+
 __attribute__((constructor)) static void start(void)
 {
 	const char *exe = getenv("FAILALLOC_EXE");
 	const char *at = getenv("FAILALLOC_AT");
 	const char *log = getenv("FAILALLOC_LOG");
 
-	if (exe && strcmp(exe, program_invocation_short_name) != 0)
+	if (exe && !is_program(exe))
 		return;
 	objects = getenv("FAILALLOC_OBJECTS");
 	fail_at = at ? strtoul(at, NULL, 10) : 0;

@@ -147,6 +147,17 @@ static void set_up(void)
 	keys[7] = 0x400; /* on the wire: a repeat block follows */
 }
 
+static void tear_down(void)
+{
+	REQUIRE(ibv_destroy_qp(qp) == 0);
+	for (unsigned i = 0; i < 4; i++)
+		REQUIRE(mlx5dv_destroy_mkey(mkeys[i]) == 0);
+	REQUIRE(ibv_dereg_mr(mr) == 0 && ibv_dereg_mr(read_only) == 0);
+	REQUIRE(ibv_destroy_cq(cq) == 0);
+	REQUIRE(ibv_dealloc_pd(pd) == 0);
+	REQUIRE(ibv_close_device(context) == 0);
+}
+
 /* Words that stand for keys and addresses become such. */
 static void resolve(uint8_t *unit)
 {
@@ -225,6 +236,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		memset(memory, 0xa5, sizeof(memory));
 		set_up();
 		create_qp();
+		REQUIRE(atexit(tear_down) == 0);
 	}
 	to_reset();
 	connect_qp();

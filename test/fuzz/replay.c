@@ -63,6 +63,7 @@ int main(int argc, char **argv)
 			ret = replay(argv[i], names[k]->d_name);
 			printf("%sok %d - %s", ret ? "not " : "", ++number, names[k]->d_name);
 			printf(ret ? ": %s\n" : "\n", strerror(-ret));
+			fflush(stdout);
 			failed += ret != 0;
 			free(names[k]);
 		}

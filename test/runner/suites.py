@@ -51,7 +51,8 @@ def test_env(build, mode, extra=""):
         "IBMR_SOURCE": TOP,
         "IBMR_SANITIZER": build if build in ("asan", "tsan") else "",
         "IBMR_SOFT0": "mode=" + mode + ("," + extra if extra else ""),
-        "PATH": cli + ":" + os.environ["PATH"],
+        # the distribution's tools, whatever else the machine has
+        "PATH": cli + ":/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
     }
 
 

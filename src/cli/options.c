@@ -259,7 +259,7 @@ static int look_at_option(struct parse *p, const struct argp_option *own, char *
 		++*i;
 	}
 	/* the answer to a wrong command line has the format it asked for, wherever it did */
-	if (option->key == OPT_FORMAT)
+	if (value && option->key == OPT_FORMAT)
 		parse_format(value, &p->cli->opts.format);
 	return 0;
 }
@@ -280,7 +280,7 @@ static int unknown_command(struct parse *p, const char *word)
 	const char *nearest;
 	size_t num = 0;
 
-	for (; commands[num].word && num < 32; num++)
+	for (; num < 32 && commands[num].word; num++)
 		names[num] = commands[num].word;
 	nearest = spec_nearest(word, names, num);
 	fail_set(p->fail, FAIL_USAGE, "unknown command '%s'", word);
@@ -297,6 +297,7 @@ static int look(struct parse *p, int argc, char **argv)
 {
 	struct cli *cli = p->cli;
 	const struct argp_option *own = NULL;
+	struct fail *told = p->fail;
 	struct fail scratch;
 	bool have_word = false;
 	bool options = true;
@@ -334,6 +335,7 @@ static int look(struct parse *p, int argc, char **argv)
 			cli->own_argv[num++] = argv[from++];
 	}
 	cli->own_argv[num] = NULL;
+	p->fail = told;
 	return first;
 }
 

@@ -189,7 +189,7 @@ static int sink_open(struct sink *sink, const struct step *step, uint64_t length
 	if (length <= HEX_MOST || (hex && strlen(hex) / 2 >= length))
 		sink->keep = length;
 	if (sink->keep) {
-		sink->kept = malloc(sink->keep);
+		sink->kept = calloc(1, sink->keep);
 		if (!sink->kept)
 			return fail_nomem(f);
 	}

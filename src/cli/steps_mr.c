@@ -141,8 +141,8 @@ static int reg_named(struct session *s, const struct step *step, const char *pat
 {
 	struct fail *f = &reply->fail;
 	struct ibmr_mr_spec spec;
-	struct object *object;
-	struct ibmr_mr *mr;
+	struct object *object = NULL;
+	struct ibmr_mr *mr = NULL;
 	struct ibmr_err err;
 	int rc;
 
@@ -156,7 +156,7 @@ static int reg_named(struct session *s, const struct step *step, const char *pat
 		return rc;
 	}
 	rc = name_mr(s, step->mr, mr, &object, reply);
-	if (!rc)
+	if (object)
 		note_file(object, &step->reg, path);
 	return rc;
 }
@@ -189,8 +189,8 @@ int step_reg(struct session *s, const struct step *step, struct reply *reply)
 int step_create(struct session *s, const struct step *step, struct reply *reply)
 {
 	struct fail *f = &reply->fail;
-	struct object *object;
-	struct ibmr_mr *mr;
+	struct object *object = NULL;
+	struct ibmr_mr *mr = NULL;
 	struct ibmr_err err;
 	int rc;
 
@@ -258,6 +258,7 @@ static int call_fill(struct ibmr_mr *mr, const struct step_fill *fill,
 	size_t i;
 	int rc;
 
+	err->code = IBMR_OK;
 	/* blocks are the larger of the two */
 	entries = calloc(record->num ? record->num : 1, sizeof(*blocks));
 	if (!entries)
@@ -280,7 +281,6 @@ static int call_fill(struct ibmr_mr *mr, const struct step_fill *fill,
 		layout.blocks = blocks;
 	else
 		layout.klms = klms;
-	err->code = IBMR_OK;
 	rc = ibmr_mr_fill(mr, &layout, err);
 	free(entries);
 	return rc;
@@ -290,9 +290,9 @@ int step_fill(struct session *s, const struct step *step, struct reply *reply)
 {
 	const struct at at_access = { .name = "access" };
 	struct fail *f = &reply->fail;
-	struct fill_record record;
+	struct fill_record record = { 0 };
 	struct ibmr_mr_info info;
-	struct object *object;
+	struct object *object = NULL;
 	struct ibmr_err err;
 	int rc;
 
@@ -329,7 +329,7 @@ int step_fill(struct session *s, const struct step *step, struct reply *reply)
 int step_invalidate(struct session *s, const struct step *step, struct reply *reply)
 {
 	struct fail *f = &reply->fail;
-	struct object *object;
+	struct object *object = NULL;
 	struct ibmr_mr_info info;
 	struct ibmr_err err;
 	int rc;
@@ -349,7 +349,7 @@ int step_invalidate(struct session *s, const struct step *step, struct reply *re
 int step_dereg(struct session *s, const struct step *step, struct reply *reply)
 {
 	struct fail *f = &reply->fail;
-	struct object *object;
+	struct object *object = NULL;
 	struct ibmr_err err;
 	json_t *result;
 	int rc;
@@ -372,19 +372,13 @@ int step_dereg(struct session *s, const struct step *step, struct reply *reply)
 
 /* ---- prefetch ---------------------------------------------------------------------- */
 
-struct prefetch {
-	struct ibmr_range *ranges;
-	struct ibmr_pages *pages;
-	struct ibmr_prefetch_info info;
-};
-
 static int find_ranges(const struct session *s, const struct step *step, struct ibmr_range *ranges,
 		       struct fail *f)
 {
 	const struct at at_list = { .name = "ranges" };
 	struct at at_entry = { .up = &at_list };
 	const struct at at_name = { .up = step->prefetch.listed ? &at_entry : NULL, .name = "mr" };
-	struct object *object;
+	struct object *object = NULL;
 	size_t i;
 	int rc;
 
@@ -405,7 +399,7 @@ static json_t *range_list(const struct step *step, const struct ibmr_pages *page
 	json_t *list = json_array();
 	size_t i;
 
-	for (i = 0; list && i < step->prefetch.num; i++) {
+	for (i = 0; list && pages && i < step->prefetch.num; i++) {
 		const struct ibmr_pages *p = &pages[i];
 		json_t *range =
 			json_pack("{s:s, s:I, s:I, s:I, s:o, s:o}", "mr",
@@ -422,20 +416,21 @@ static json_t *range_list(const struct step *step, const struct ibmr_pages *page
 	return list;
 }
 
-static json_t *prefetch_result(const struct step *step, const struct prefetch *p)
+static json_t *prefetch_result(const struct step *step, const struct ibmr_pages *pages,
+			       const struct ibmr_prefetch_info *info)
 {
 	static const char *const words[] = { "read", "write", "no_fault" };
-	const struct ibmr_pages *total = &p->info.total;
+	const struct ibmr_pages *total = &info->total;
 
 	return json_pack("{s:s, s:b, s:I, s:I, s:s?, s:I, s:o, s:o, s:o, s:o, s:o}", "advice",
 			 words[step->prefetch.advice], "flush", (int)step->prefetch.flush, "bytes",
-			 (json_int_t)p->info.bytes, "page_size", (json_int_t)p->info.page_size,
-			 "source", p->info.source, "pages", (json_int_t)total->pages,
+			 (json_int_t)info->bytes, "page_size", (json_int_t)info->page_size,
+			 "source", info->source, "pages", (json_int_t)total->pages,
 			 "cpu_resident_before", result_count(total->cpu_resident_before),
 			 "cpu_resident_after", result_count(total->cpu_resident_after),
 			 "device_mapped_before", result_count(total->device_mapped_before),
 			 "device_mapped_after", result_count(total->device_mapped_after), "ranges",
-			 range_list(step, p->pages));
+			 range_list(step, pages));
 }
 
 int step_prefetch(struct session *s, const struct step *step, struct reply *reply)
@@ -443,26 +438,28 @@ int step_prefetch(struct session *s, const struct step *step, struct reply *repl
 	static const enum ibmr_advice advices[] = { IBMR_ADVICE_READ, IBMR_ADVICE_WRITE,
 						    IBMR_ADVICE_NO_FAULT };
 	struct fail *f = &reply->fail;
-	struct prefetch p = { 0 };
+	struct ibmr_prefetch_info info;
+	struct ibmr_range *ranges;
+	struct ibmr_pages *pages;
 	struct ibmr_err err;
 	size_t num = step->prefetch.num;
 	int rc;
 
-	p.ranges = calloc(num, sizeof(*p.ranges));
-	p.pages = calloc(num, sizeof(*p.pages));
-	if (!p.ranges || !p.pages)
+	ranges = calloc(num, sizeof(*ranges));
+	pages = calloc(num, sizeof(*pages));
+	if (!ranges || !pages)
 		rc = fail_nomem(f);
 	else
-		rc = find_ranges(s, step, p.ranges, f);
+		rc = find_ranges(s, step, ranges, f);
 	if (!rc) {
-		rc = ibmr_mr_prefetch(s->ctx, p.ranges, num, advices[step->prefetch.advice],
-				      step->prefetch.flush, p.pages, &p.info, &err);
+		rc = ibmr_mr_prefetch(s->ctx, ranges, num, advices[step->prefetch.advice],
+				      step->prefetch.flush, pages, &info, &err);
 		if (rc)
 			session_fail(&err, rc, step->prefetch.listed ? "ranges" : NULL, f);
 		else
-			rc = reply_result(reply, prefetch_result(step, &p));
+			rc = reply_result(reply, prefetch_result(step, pages, &info));
 	}
-	free(p.ranges);
-	free(p.pages);
+	free(ranges);
+	free(pages);
 	return rc;
 }

@@ -92,7 +92,7 @@ static void separate(struct writer *w)
 void writer_begin(struct writer *w, char bracket)
 {
 	separate(w);
-	put(w, &bracket, 1);
+	put(w, bracket == '{' ? "{" : "[", 1);
 	w->depth++;
 	w->empty = true;
 }
@@ -102,7 +102,7 @@ void writer_end(struct writer *w, char bracket)
 	w->depth--;
 	if (!w->empty)
 		new_line(w);
-	put(w, &bracket, 1);
+	put(w, bracket == '}' ? "}" : "]", 1);
 	w->empty = false;
 }
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-2-Clause
+# shellcheck disable=SC2016,SC2154 # steps are JSON in single quotes; helpers.bash has the common ones
 # Bytes: where they come from and go to.
 load helpers
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-2-Clause
+# shellcheck disable=SC2016,SC2154 # steps are JSON in single quotes; helpers.bash has the common ones
 # Which device is used, and what devices are there.
 load helpers
 

@@ -1,10 +1,10 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-2-Clause
+# shellcheck disable=SC2016,SC2154 # steps are JSON in single quotes; helpers.bash has the common ones
 # The table of error codes: each alone, with its status, and expected in the middle of a plan. The codes of
 # usage and form are in usage.bats, run.bats and the cases.
 load helpers
 
-reg_b='{"do":"reg","mr":"b","length":4096,'$rw'}'
 reg_plain='{"do":"reg","mr":"plain","length":4096,"access":["local_write"]}'
 reg_lazy='{"do":"reg","mr":"lazy","length":65536,"access":["local_write","remote_write","remote_read","on_demand"]}'
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-2-Clause
+# shellcheck disable=SC2016,SC2154,SC2238 # steps are JSON in single quotes; helpers.bash has the common ones
 # ibmr exec: other people's programs on soft0.
 load helpers
 

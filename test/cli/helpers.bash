@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# shellcheck shell=bash disable=SC2154
+# shellcheck shell=bash disable=SC2034,SC2154
 # Common to all bats files: `load helpers`. IBMR is the program under test; the runner gives it.
 bats_require_minimum_version 1.5.0
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-2-Clause
+# shellcheck disable=SC2016,SC2030,SC2031,SC2034,SC2154 # steps are JSON in single quotes; helpers.bash has the common ones
 load helpers
 
 # in_background ARG...: started with default signals, its answer into out; $pid

@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-2-Clause
+# shellcheck disable=SC2016,SC2154 # steps are JSON in single quotes; helpers.bash has the common ones
 # verify: what it proves, that it leaves no trace, and that it notices a device that is wrong.
 load helpers
 

@@ -199,7 +199,7 @@ static char folder[] = "/tmp/ibmr-text-XXXXXX";
 
 static const char *in_folder(const char *name)
 {
-	static char path[128];
+	static _Thread_local char path[128];
 
 	snprintf(path, sizeof(path), "%s/%s", folder, name);
 	return path;

@@ -263,7 +263,7 @@ static void general_caps(uint8_t *page)
 	set_bits(page, 0x088, 8, 15); /* log_max_qp_sz */
 	set_bits(page, 0x09b, 5, 18); /* log_max_qp */
 	set_bits(page, 0x0ab, 5, 23); /* log_max_srq */
-	set_bits(page, 0x0c8, 8, 22); /* log_max_cq_sz */
+	set_bits(page, 0x0c8, 8, 20); /* log_max_cq_sz */
 	set_bits(page, 0x0db, 5, 24); /* log_max_cq */
 	set_bits(page, 0x0ea, 6, 23); /* log_max_mkey */
 	set_bits(page, 0x0f8, 1, 1);  /* dump_fill_mkey */

@@ -12,7 +12,7 @@
 #define SD_GID_TABLE_LEN 8
 #define SD_COMP_VECTORS	 2
 #define SD_MAX_QP_WR	 32768
-#define SD_MAX_CQE	 4194303
+#define SD_MAX_CQE	 ((1u << 20) - 1) /* programs that ask for the most pay for it in memory */
 #define SD_MAX_SGE	 30
 #define SD_MAX_SRQ_WR	 32767
 #define SD_MAX_SRQ_SGE	 31

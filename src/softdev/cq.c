@@ -8,7 +8,6 @@
 #include "caps.h"
 #include "queue.h"
 
-#define MAX_CQE	      ((1u << 22) - 1)
 #define NOT_ARMED     0xffffffff
 #define ARM_SOLICITED (1u << 24)
 #define INDEX_MASK    0xffffff
@@ -56,7 +55,7 @@ static int cq_init(struct sd_cq *cq, const struct mlx5_ib_create_cq *ucmd, uint3
 {
 	uint32_t mark = NOT_ARMED;
 
-	if (!cqe || cqe > MAX_CQE || (ucmd->cqe_size != 64 && ucmd->cqe_size != 128) ||
+	if (!cqe || cqe > SD_MAX_CQE || (ucmd->cqe_size != 64 && ucmd->cqe_size != 128) ||
 	    ucmd->cqe_comp_en || ucmd->reserved0 || ucmd->reserved1)
 		return -EINVAL;
 	if (ucmd->flags &
@@ -187,7 +186,7 @@ int sd_wr_resize_cq(struct sd_ctx *ctx, struct sd_write *w)
 	uint32_t ncqe;
 	int ret;
 
-	if (!cq || !cmd->cqe || cmd->cqe > MAX_CQE || w->uhw_in_len < sizeof(*ucmd))
+	if (!cq || !cmd->cqe || cmd->cqe > SD_MAX_CQE || w->uhw_in_len < sizeof(*ucmd))
 		return -EINVAL;
 	if (ucmd->cqe_size != cq->cqe_size || ucmd->reserved0 || ucmd->reserved1)
 		return -EINVAL;

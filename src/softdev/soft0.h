@@ -54,8 +54,9 @@ SOFT0_EXPORT void soft0_reset(void);
 
 /* Counters: commands by kind ("cmd.reg_mr"), work requests by opcode ("wqe.umr", "wqe.rdma_write"),
  * completions ("cqe", "cqe.error"), bytes ("bytes.moved"), live objects ("live.mr", "live.mkey",
- * "live.qp", "live.cq", "live.pd", "live.context"), ODP ("odp.faults", "odp.prefetched",
- * "odp.invalidations"), "pinned_bytes". 0 for an unknown name with *ret untouched: -ENOENT. */
+ * "live.qp", "live.cq", "live.srq", "live.pd", "live.ah", "live.uar", "live.devx", "live.context"),
+ * pages of on-demand MRs ("odp.faults", "odp.prefetched": mapped by an access or by advice;
+ * "odp.invalidations"), "pinned_bytes". -ENOENT for an unknown name, with *ret_value untouched. */
 SOFT0_EXPORT int soft0_counter(const char *name, uint64_t *ret_value);
 
 /* Names of command kinds for fail=, NULL terminated. */

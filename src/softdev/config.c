@@ -147,7 +147,7 @@ static int set_fail(char *value)
 	    !is_kind(kind) || parse_u64(n, 1, UINT64_MAX, &f.left) ||
 	    (name && parse_errno(name, &f.err)))
 		return -EINVAL;
-	strcpy(f.kind, kind);
+	memcpy(f.kind, kind, strlen(kind));
 	for (i = 0; i < FAILS_MAX; i++) {
 		if (!fails[i].left) {
 			fails[i] = f;
@@ -292,7 +292,7 @@ static int set_word(const char *word, const char *value)
 
 	if (strlen(value) >= sizeof(copy))
 		return -EINVAL;
-	strcpy(copy, value);
+	memcpy(copy, value, strlen(value) + 1);
 	if (!strcmp(word, "mode"))
 		return set_mode(value);
 	if (!strcmp(word, "break"))
@@ -302,7 +302,7 @@ static int set_word(const char *word, const char *value)
 	if (!strcmp(word, "fail_wqe"))
 		return set_fail_wqe(copy);
 	if (!strcmp(word, "counters")) {
-		strcpy(counters_file, value);
+		memcpy(counters_file, value, strlen(value) + 1);
 		return *value ? 0 : -EINVAL;
 	}
 	return set_number(word, value);
@@ -336,7 +336,7 @@ void soft0_reset(void)
 
 /* ---- the environment -------------------------------------------------------------------- */
 
-static void refuse(const char *word)
+__attribute__((noreturn)) static void refuse(const char *word)
 {
 	char line[600];
 	int len = snprintf(line, sizeof(line), "IBMR_SOFT0: not understood: %s\n", word);

@@ -35,7 +35,7 @@ static struct counter *lookup(const char *name, bool make)
 			return &counters[i];
 	if (!make || num_counters == COUNTERS_MAX || strlen(name) >= sizeof(counters[0].name))
 		return NULL;
-	strcpy(counters[num_counters].name, name);
+	memcpy(counters[num_counters].name, name, strlen(name));
 	return &counters[num_counters++];
 }
 

@@ -3,14 +3,16 @@
  * softdev, inside: the objects of the software mlx5 device and the seams between its files.
  *
  *   preload.c    libc symbols that lead a verbs program here
- *   sysfs.c      the constant sysfs tree, and the files that are not constant
- *   uverbs.c     one ioctl -> attributes -> a command of the table
+ *   sysfs.c files.c  the paths and the descriptors that are soft0's
+ *   uverbs.c     one ioctl -> attributes -> a command
+ *   methods.c    the table of the commands and their attributes
  *   hca.c        the device: contexts, handle tables, PDs, UARs, AHs
  *   caps.c       what it says of itself: device, port, GID and DEVX capabilities
  *   devx.c       general PRM commands and the objects they make
  *   event.c      completion channels and asynchronous events
- *   config.c     soft0.h: modes, limits, planned failures, counters
+ *   config.c counters.c  soft0.h: modes, limits, planned failures, counters
  *   mr.c odp.c   ordinary and on-demand MRs; page state and advice
+ *   copy.c       bytes between places of the process, without a signal
  *   mkey.c       every key; translation, bounds, rights, nesting
  *   qp.c cq.c srq.c   queue objects and their commands
  *   wqe.c umr.c  what a work request does

@@ -4,7 +4,7 @@
 
 #include <sys/resource.h>
 
-#define PAGE 4096
+#define PAGE ((size_t)4096)
 
 static struct loop l;
 

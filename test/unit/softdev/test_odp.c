@@ -4,7 +4,7 @@
 
 #include <sys/syscall.h>
 
-#define PAGE  4096
+#define PAGE  ((size_t)4096)
 #define PAGES 16
 
 static struct loop l;

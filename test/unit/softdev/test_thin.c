@@ -2,7 +2,7 @@
 /* The thinnest whole: two buffers become one indirect key, written and read through by RDMA. */
 #include "dev.h"
 
-#define HALF 3000
+#define HALF ((size_t)3000)
 
 static void umr_list(struct loop *l, struct mlx5dv_mkey *mkey, struct ibv_sge *sge, uint16_t num)
 {

@@ -39,7 +39,7 @@ static struct raw query_port(uint64_t port, struct ib_uverbs_query_port_resp_ex 
 
 static void headers(void **state)
 {
-	struct ib_uverbs_query_port_resp_ex resp;
+	struct ib_uverbs_query_port_resp_ex resp = { 0 };
 	struct raw good = query_port(1, &resp), r;
 
 	assert_int_equal(raw_run(fd, &good), 0);
@@ -80,7 +80,7 @@ static void headers(void **state)
 
 static void attributes(void **state)
 {
-	struct ib_uverbs_query_port_resp_ex resp;
+	struct ib_uverbs_query_port_resp_ex resp = { 0 };
 	struct raw good = query_port(1, &resp), r;
 	uint8_t longer[64] = { 0 };
 
@@ -322,8 +322,8 @@ static void descriptors_as_attributes(void **state)
 static void bad_pointers_leave_nothing(void **state)
 {
 	struct raw r = raw_start(MLX5_IB_OBJECT_UAR, MLX5_IB_METHOD_UAR_OBJ_ALLOC), bad;
-	uint64_t offset, uars = counter("live.uar");
-	uint32_t length, page;
+	uint64_t offset = 0, uars = counter("live.uar");
+	uint32_t length = 0, page = 0;
 	int i;
 
 	raw_add(&r, MLX5_IB_ATTR_UAR_OBJ_ALLOC_HANDLE, 0, 0);
@@ -389,7 +389,7 @@ static void devx_commands(void **state)
 static void create_mkey_refusals(void **state)
 {
 	struct raw r = raw_start(MLX5_IB_OBJECT_DEVX_OBJ, MLX5_IB_METHOD_DEVX_OBJ_CREATE);
-	uint8_t in[272] = { 2, 0 }, out[16];
+	uint8_t in[272] = { 2, 0 }, out[16] = { 0 };
 	uint64_t keys = counter("live.mkey");
 
 	raw_add(&r, MLX5_IB_ATTR_DEVX_OBJ_CREATE_HANDLE, 0, 0);

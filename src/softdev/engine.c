@@ -32,8 +32,22 @@ static struct {
 } line = { .last = &line.first };
 
 struct sd_qp *sd_qps;
-bool sd_work_due;
-static bool running;
+
+/* Every queue pair's doorbell record, close together: each lock's release looks at all of them. */
+struct bell {
+	const uint64_t *db; /* both counters at once */
+	uint64_t seen;
+	struct sd_qp *qp;
+};
+
+static struct {
+	struct bell *at;
+	uint32_t num, room;
+} bells;
+
+/* Queue pairs that may have something to do. */
+static struct sd_qp *active;
+static bool activated, running;
 
 uint64_t sd_now_ns(void)
 {
@@ -145,31 +159,115 @@ void sd_engine_forget_mkey(struct sd_mkey *mkey)
 
 /* ---- doorbells --------------------------------------------------------------------- */
 
-static bool changed(const uint32_t *db, uint16_t *seen)
+int sd_bell_add(struct sd_qp *qp)
 {
-	uint16_t now = (uint16_t)sd_db_read(db);
+	if (bells.num == bells.room) {
+		uint32_t room = bells.room ? bells.room * 2 : 16;
+		struct bell *at = realloc(bells.at, room * sizeof(*at));
 
-	if (now == *seen)
+		if (!at)
+			return -ENOMEM;
+		bells.at = at;
+		bells.room = room;
+	}
+	qp->bell = bells.num++;
+	bells.at[qp->bell] = (struct bell){ .db = (const uint64_t *)qp->db, .qp = qp };
+	return 0;
+}
+
+static void deactivate(struct sd_qp *qp)
+{
+	struct sd_qp **at = &active;
+
+	if (!qp->active)
+		return;
+	while (*at != qp)
+		at = &(*at)->next_active;
+	*at = qp->next_active;
+	qp->active = false;
+}
+
+void sd_bell_remove(struct sd_qp *qp)
+{
+	struct bell *last = &bells.at[--bells.num];
+
+	bells.at[qp->bell] = *last;
+	last->qp->bell = qp->bell;
+	deactivate(qp);
+}
+
+void sd_bell_reset(struct sd_qp *qp)
+{
+	/* No record says this, so the next scan looks closer. */
+	bells.at[qp->bell].seen = UINT64_MAX;
+}
+
+void sd_activate(struct sd_qp *qp)
+{
+	activated = true;
+	if (qp->active)
+		return;
+	qp->active = true;
+	qp->next_active = active;
+	active = qp;
+}
+
+static bool look(struct bell *b, uint64_t now)
+{
+	struct sd_qp *qp = b->qp;
+	uint16_t sq, rq;
+	bool rang;
+
+	/* What stands there is from its last life until the library has cleared it. */
+	if (qp->state == IBV_QPS_RESET)
 		return false;
-	*seen = now;
-	return true;
+	b->seen = now;
+	sq = (uint16_t)sd_db_read(&qp->db[MLX5_SND_DBR]);
+	rq = (uint16_t)sd_db_read(&qp->db[MLX5_RCV_DBR]);
+	rang = (qp->sq_num && sq != qp->sq_seen) || (qp->rq_num && rq != qp->rq_seen);
+	if (qp->sq_num)
+		qp->sq_seen = sq;
+	if (qp->rq_num)
+		qp->rq_seen = rq;
+	if (rang)
+		sd_activate(qp);
+	return rang;
 }
 
 static bool scan(void)
 {
 	bool rang = false;
 
-	for (struct sd_qp *qp = sd_qps; qp; qp = qp->next) {
-		if (qp->state == IBV_QPS_RESET)
-			continue;
-		if (qp->sq_num)
-			rang |= changed(&qp->db[MLX5_SND_DBR], &qp->sq_seen);
-		if (qp->rq_num)
-			rang |= changed(&qp->db[MLX5_RCV_DBR], &qp->rq_seen);
+	for (uint32_t i = 0; i < bells.num; i++) {
+		uint64_t now = __atomic_load_n(bells.at[i].db, __ATOMIC_ACQUIRE);
+
+		if (now != bells.at[i].seen)
+			rang |= look(&bells.at[i], now);
 	}
-	for (struct sd_srq *srq = sd_srqs; srq; srq = srq->next)
-		rang |= changed(srq->db, &srq->seen);
+	for (struct sd_srq *srq = sd_srqs; srq; srq = srq->next) {
+		uint16_t now = (uint16_t)sd_db_read(srq->db);
+
+		rang |= now != srq->seen;
+		srq->seen = now;
+	}
 	return rang;
+}
+
+/* Those that wait for their peer stay active; it may be another's doorbell that they wait for. */
+static void prune(void)
+{
+	struct sd_qp **at = &active;
+
+	while (*at) {
+		struct sd_qp *qp = *at;
+
+		if (qp->stall != SD_RUNS) {
+			at = &qp->next_active;
+			continue;
+		}
+		*at = qp->next_active;
+		qp->active = false;
+	}
 }
 
 static void run(void)
@@ -180,10 +278,11 @@ static void run(void)
 		return;
 	running = true;
 	do {
-		progress = sd_work_due = false;
-		for (struct sd_qp *qp = sd_qps; qp; qp = qp->next)
+		progress = activated = false;
+		for (struct sd_qp *qp = active; qp; qp = qp->next_active)
 			progress |= sd_qp_work(qp);
-	} while (progress || sd_work_due);
+	} while (progress || activated);
+	prune();
 	running = false;
 }
 
@@ -201,7 +300,7 @@ static uint64_t line_release(bool quiet)
 		line_pop();
 	}
 	/* A completion too many breaks its queue, and then there is something to flush. */
-	if (sd_work_due)
+	if (activated)
 		run();
 	return at;
 }
@@ -210,7 +309,7 @@ static uint64_t next_stall(void)
 {
 	uint64_t at = 0;
 
-	for (struct sd_qp *qp = sd_qps; qp; qp = qp->next)
+	for (struct sd_qp *qp = active; qp; qp = qp->next_active)
 		if (qp->stall != SD_RUNS && qp->stall_until != UINT64_MAX &&
 		    (!at || qp->stall_until < at))
 			at = qp->stall_until;
@@ -249,7 +348,7 @@ void sd_engine_kick(void)
 	sd_lock();
 	rang = scan();
 	if (sd_config.mode != SD_ASYNC) {
-		if (rang || sd_work_due)
+		if (rang || activated)
 			run();
 		line_release(!rang);
 	} else if (rang && !sd_thread_wake()) {

@@ -161,6 +161,7 @@ static void take(struct sd_qp *qp, const struct ib_uverbs_modify_qp *m)
 static void reset(struct sd_qp *qp)
 {
 	sd_forget_qp(qp);
+	sd_bell_reset(qp);
 	memset(&qp->attr, 0, sizeof(qp->attr));
 	qp->sq_next = qp->sq_seen = 0;
 	qp->rq_next = qp->rq_seen = 0;
@@ -191,6 +192,7 @@ int sd_wr_modify_qp(struct sd_ctx *ctx, struct sd_write *w)
 		reset(qp);
 	take(qp, m);
 	qp->state = to;
+	sd_activate(qp);
 	sd_engine_run();
 	return 0;
 }

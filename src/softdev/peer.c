@@ -2,6 +2,7 @@
 /* The other end: finding it, counting packets with it, waiting for it, being refused by it. */
 #include <errno.h>
 
+#include "choices.h"
 #include "wqe.h"
 
 bool sd_receives(const struct sd_qp *qp)
@@ -89,4 +90,13 @@ int sd_refuse(struct sd_qp *qp, struct sd_qp *peer, uint8_t syndrome)
 				     ? IBV_EVENT_QP_REQ_ERR
 				     : IBV_EVENT_QP_ACCESS_ERR);
 	return syndrome;
+}
+
+uint8_t sd_syndrome(int err, bool remote)
+{
+	if (err == -ENOMEM)
+		return remote ? MLX5_CQE_SYNDROME_REMOTE_OP_ERR : MLX5_CQE_SYNDROME_LOCAL_QP_OP_ERR;
+	if (err == SD_HOLE)
+		return remote ? SD_CHOICE_REMOTE_HOLE_SYNDROME : SD_CHOICE_LOCAL_HOLE_SYNDROME;
+	return remote ? MLX5_CQE_SYNDROME_REMOTE_ACCESS_ERR : MLX5_CQE_SYNDROME_LOCAL_PROT_ERR;
 }

@@ -81,7 +81,7 @@ static int rings_init(struct sd_qp *qp, const struct mlx5_ib_create_qp *ucmd)
 	qp->sq = buf + rq_bytes;
 	qp->sq_num = ucmd->sq_wqe_count;
 	qp->db = (uint32_t *)(uintptr_t)ucmd->db_addr;
-	if (ucmd->buf_addr % MLX5_SEND_WQE_BB || ucmd->db_addr % 4)
+	if (ucmd->buf_addr % MLX5_SEND_WQE_BB || ucmd->db_addr % 8)
 		return -EINVAL;
 	if (sd_probe_ring(qp->db, 8))
 		return -EFAULT;
@@ -171,12 +171,14 @@ int sd_cmd_qp_create(struct sd_ctx *ctx, const struct sd_attrs *a)
 	if (!qp)
 		return -ENOMEM;
 	ret = qp_init(qp, a);
-	if (!ret)
-		ret = sd_obj_add(ctx, &qp->obj, SD_QP);
-	if (ret) {
-		free(qp);
-		return ret;
-	}
+	if (ret)
+		goto free_qp;
+	ret = sd_bell_add(qp);
+	if (ret)
+		goto free_qp;
+	ret = sd_obj_add(ctx, &qp->obj, SD_QP);
+	if (ret)
+		goto remove_bell;
 	qp_link(qp);
 	qp->pd->obj.users++;
 	qp->send_cq->obj.users++;
@@ -186,6 +188,12 @@ int sd_cmd_qp_create(struct sd_ctx *ctx, const struct sd_attrs *a)
 	ret = put_answer(a, qp);
 	if (ret)
 		sd_qp_free(&qp->obj);
+	return ret;
+
+remove_bell:
+	sd_bell_remove(qp);
+free_qp:
+	free(qp);
 	return ret;
 }
 
@@ -204,6 +212,7 @@ void sd_qp_free(struct sd_obj *obj)
 	struct sd_qp *qp = (struct sd_qp *)obj;
 
 	sd_forget_qp(qp);
+	sd_bell_remove(qp);
 	qp_unlink(qp);
 	mcast_drop(qp->mcast);
 	qp->pd->obj.users--;
@@ -233,7 +242,7 @@ void sd_qp_fail(struct sd_qp *qp, enum ibv_qp_state state)
 		return;
 	qp->state = state;
 	qp->draining = false;
-	sd_work_due = true;
+	sd_activate(qp);
 }
 
 /* ---- multicast ---------------------------------------------------------------------- */

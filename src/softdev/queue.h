@@ -69,6 +69,9 @@ struct sd_qp {
 	struct sd_obj obj;
 	struct sd_qp *next, **prev;
 	struct sd_qp *same_hash;
+	struct sd_qp *next_active; /* engine.c */
+	bool active;
+	uint32_t bell;
 	uint32_t qpn;
 	enum ib_uverbs_qp_type type;
 	enum ibv_qp_state state;
@@ -81,7 +84,7 @@ struct sd_qp {
 	uint32_t scatter_req, scatter_resp; /* bytes a CQE may carry: 0, 32, 64 */
 	struct ib_uverbs_qp_cap cap;
 	struct ib_uverbs_modify_qp attr; /* as set so far */
-	uint32_t *db;			 /* [0] receive, [1] send */
+	uint32_t *db;			 /* [0] receive, [1] send; aligned to 8 bytes */
 	/* send queue: WQEBBs of 64 bytes */
 	uint8_t *sq;
 	uint32_t sq_num;
@@ -131,11 +134,15 @@ void sd_cqe_error(struct sd_cqe *c, const struct sd_qp *qp, bool responder, uint
 
 /* One step of a queue pair; true when something was done. */
 bool sd_qp_work(struct sd_qp *qp);
-/* Into an error state: ERR, or SQE for a send queue alone. The flush is the next steps' work, and
- * sd_work_due says that there is some. */
-extern bool sd_work_due;
+/* Into an error state: ERR, or SQE for a send queue alone. The flush is the engine's work. */
 void sd_qp_fail(struct sd_qp *qp, enum ibv_qp_state state);
-/* Something changed from outside: let the engine look at all queue pairs. */
+/* The engine's table of doorbells. -ENOMEM. */
+int sd_bell_add(struct sd_qp *qp);
+void sd_bell_remove(struct sd_qp *qp);
+/* The queue pair begins anew: its doorbell record counts from 0. */
+void sd_bell_reset(struct sd_qp *qp);
+/* There may be something to do for it; run does it, now or on the thread. */
+void sd_activate(struct sd_qp *qp);
 void sd_engine_run(void);
 uint64_t sd_now_ns(void);
 

@@ -33,8 +33,7 @@ static int far_end(struct sd_work *k, uint32_t access, uint64_t bytes, struct re
 		sd_span_add(&r->span, be32toh(ra->rkey), be64toh(ra->raddr), bytes);
 		ret = sd_span_check(&r->span, bytes);
 		if (ret)
-			ret = ret == SD_HOLE ? SD_CHOICE_REMOTE_HOLE_SYNDROME
-					     : MLX5_CQE_SYNDROME_REMOTE_ACCESS_ERR;
+			ret = sd_syndrome(ret, true);
 	}
 	if (!ret)
 		return 0;

@@ -88,9 +88,7 @@ uint8_t sd_own_end(struct sd_qp *qp, const struct sd_wqe *w, uint32_t at, struct
 	if (s->bytes > sd_config.max_msg_sz)
 		return MLX5_CQE_SYNDROME_LOCAL_LENGTH_ERR;
 	ret = sd_span_check(s, s->bytes);
-	if (ret == SD_HOLE)
-		return SD_CHOICE_LOCAL_HOLE_SYNDROME;
-	return ret ? MLX5_CQE_SYNDROME_LOCAL_PROT_ERR : 0;
+	return ret ? sd_syndrome(ret, false) : 0;
 }
 
 /* ---- all of them --------------------------------------------------------------------------------- */

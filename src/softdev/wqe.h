@@ -21,6 +21,9 @@ bool sd_wants_cqe(const struct sd_wqe *w);
 uint8_t sd_own_end(struct sd_qp *qp, const struct sd_wqe *w, uint32_t at, struct sd_span *s,
 		   bool write);
 
+/* What sd_span_check says, as the requester sees it when it was the responder's end, or its own. */
+uint8_t sd_syndrome(int err, bool remote);
+
 /* peer.c: who is at the other end, and what to do when nobody is, or not yet, or it refuses. */
 bool sd_receives(const struct sd_qp *qp);
 struct sd_qp *sd_peer(const struct sd_qp *qp);

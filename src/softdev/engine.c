@@ -122,21 +122,31 @@ void sd_complete(struct sd_qp *qp, struct sd_cq *cq, const struct sd_cqe *cqe, s
 	line.last = &d->next;
 }
 
+/* A UMR is seen, and what it was built upon before it. */
+static void see_up_to(struct due *last)
+{
+	const struct sd_mkey *mkey = last->umr->mkey;
+
+	for (struct due *d = line.first; last->umr; d = d->next)
+		if (d->umr && d->umr->mkey == mkey)
+			see(&d->umr);
+}
+
 void sd_fence(struct sd_qp *qp)
 {
 	for (struct due *d = line.first; d; d = d->next)
-		if (d->qp == qp)
-			see(&d->umr);
+		if (d->qp == qp && d->umr)
+			see_up_to(d);
 }
 
 void sd_forget_qp(struct sd_qp *qp)
 {
+	sd_fence(qp);
 	for (struct due *d = line.first; d; d = d->next) {
-		if (d->qp != qp)
-			continue;
-		see(&d->umr);
-		d->cq = NULL;
-		d->qp = NULL;
+		if (d->qp == qp) {
+			d->cq = NULL;
+			d->qp = NULL;
+		}
 	}
 }
 

@@ -105,6 +105,7 @@ struct sd_mkey {
 	uint32_t octowords; /* the table's size */
 	struct sd_layout *layout;
 	struct sd_staged *staged; /* the newest UMR that is not seen yet (strict mode) */
+	uint64_t walk;		  /* the last walk through keys that came by */
 };
 
 /* ---- attributes of one ioctl (uverbs.c) --------------------------------- */

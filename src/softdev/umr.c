@@ -10,6 +10,7 @@
 #include "soft0.h"
 
 #define REPEAT_MARK 0x400
+#define WALK_DEPTH  64
 #define LIST_OFFSET                                                                \
 	(sizeof(struct mlx5_wqe_ctrl_seg) + sizeof(struct mlx5_wqe_umr_ctrl_seg) + \
 	 sizeof(struct mlx5_wqe_mkey_context_seg))
@@ -27,19 +28,19 @@
 	(MLX5_WQE_UMR_CTRL_FLAG_INLINE | MLX5_WQE_UMR_CTRL_FLAG_CHECK_FREE | \
 	 MLX5_WQE_UMR_CTRL_FLAG_TRNSLATION_OFFSET | MLX5_WQE_UMR_CTRL_FLAG_CHECK_QPN)
 
-/* Does a key lead to on-demand memory, at any depth? */
-static bool on_demand(uint32_t key, uint32_t depth)
+/* Does a key lead to on-demand memory? A key that this walk has met is not asked again: keys may share
+ * members, and go in circles. What is deeper than any device follows shows when it is used. */
+static bool leads_to_on_demand(uint32_t key, uint64_t walk, uint32_t depth)
 {
-	const struct sd_mkey *mkey = sd_mkey_find(key);
+	struct sd_mkey *mkey = sd_mkey_find(key);
 
-	if (!mkey)
+	if (!mkey || mkey->walk == walk || depth > WALK_DEPTH)
 		return false;
+	mkey->walk = walk;
 	if (mkey->kind != SD_MKEY_KLM)
 		return mkey->on_demand;
-	if (!mkey->layout || depth >= sd_config.max_depth)
-		return false;
-	for (uint32_t i = 0; i < mkey->layout->num; i++)
-		if (on_demand(mkey->layout->klm[i].key, depth + 1))
+	for (uint32_t i = 0; mkey->layout && i < mkey->layout->num; i++)
+		if (leads_to_on_demand(mkey->layout->klm[i].key, walk, depth + 1))
 			return true;
 	return false;
 }
@@ -57,10 +58,12 @@ static bool add_klm(struct sd_layout *layout, struct sd_klm klm)
 static int parse_repeat(const struct mlx5_wqe_umr_repeat_block_seg *head, uint32_t octowords,
 			struct sd_layout *layout)
 {
+	static uint64_t walk;
 	uint32_t num = be16toh(head->num_ent);
 
 	if (!num || num >= octowords || !head->repeat_count)
 		return -EINVAL;
+	walk++;
 	layout->repeat = true;
 	layout->cycles = be32toh(head->repeat_count);
 	for (uint32_t i = 0; i < num; i++) {
@@ -72,7 +75,7 @@ static int parse_repeat(const struct mlx5_wqe_umr_repeat_block_seg *head, uint32
 			.stride = be16toh(e->stride),
 		};
 
-		if (!add_klm(layout, klm) || on_demand(klm.key, 0))
+		if (!add_klm(layout, klm) || leads_to_on_demand(klm.key, walk, 0))
 			return -EINVAL;
 	}
 	return sd_layout_cycle(layout) == be32toh(head->byte_count) ? 0 : -EINVAL;

@@ -185,6 +185,43 @@ static void umrs_follow_each_other(void **state)
 	assert_int_equal(mlx5dv_destroy_mkey(m), 0);
 }
 
+/* Two queue pairs fill one key; the later fill is seen first, by a fence, and stays. */
+static void later_umr_seen_first(void **state)
+{
+	struct rig *r = *state;
+	struct ibv_cq *cq = make_cq(r, 15);
+	struct ibv_qp *other = make_qp(r, &(struct qp_opts){ .send_cq = cq });
+	const struct klm k = KLM(r->mr, r->buf + 200, 1);
+	struct ibv_sge s = sge(r->mr, r->buf + 50000, 1);
+	struct ibv_send_wr wr = { .wr_id = 4,
+				  .opcode = IBV_WR_RDMA_READ,
+				  .sg_list = &s,
+				  .num_sge = 1,
+				  .send_flags = IBV_SEND_SIGNALED | IBV_SEND_FENCE };
+	struct mlx5dv_mkey *m;
+	struct umr u;
+
+	set("mode", "strict");
+	connect_qps(other, other);
+	m = two_faced(r);
+	wr.wr.rdma.rkey = m->rkey;
+	post_fill(r, 2, m, r->buf + 100);
+	umr_start(&u, other, m->lkey, ALL_ACCESS, 0, 1);
+	umr_list(&u, &k, 1);
+	post_umr(other, 3, &u);
+	post_wr(other, &wr);
+	expect_wc(cq, 3, IBV_WC_SUCCESS);
+	expect_wc(cq, 4, IBV_WC_SUCCESS);
+	assert_int_equal(r->buf[50000], NEW);
+	expect_wc(r->cq, 2, IBV_WC_SUCCESS);
+	post_look(r, other, 5, m->rkey);
+	expect_wc(cq, 5, IBV_WC_SUCCESS);
+	assert_int_equal(r->buf[50000], NEW);
+	assert_int_equal(mlx5dv_destroy_mkey(m), 0);
+	assert_int_equal(ibv_destroy_qp(other), 0);
+	assert_int_equal(ibv_destroy_cq(cq), 0);
+}
+
 /* The key goes before its UMR is seen. */
 static void key_destroyed_unseen(void **state)
 {
@@ -562,6 +599,7 @@ int main(void)
 		TEST(a_typed_call_is_fenced),
 		TEST(unfenced_after_invalidate),
 		TEST(umrs_follow_each_other),
+		TEST(later_umr_seen_first),
 		TEST(key_destroyed_unseen),
 		TEST(unsignaled_umr),
 		TEST(strict_completes_when_blocking),

@@ -1,355 +1,322 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Text to a JSON value. jansson does the parsing; one pass before it finds what jansson takes, or
- * tells badly: byte order marks, NUL, depth, numbers beyond 64 bits, trailing commas, comments.
+ * Text to a JSON value, in one pass.
+ *
+ * jansson holds the values; its own parser is not used: it crashes where memory runs out in the middle
+ * of a string, takes 2,048 levels of nesting, and places an error behind what is wrong.
  */
-#include "spec.h"
+#include "json_parser.h"
 
 #include <errno.h>
-#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "utf8.h"
+#include "words.h"
 
-/* A place in the text. Lines and columns count from 1, columns in characters. */
-struct pos {
-	const char *at;
-	unsigned line, column;
-};
+/* ---- places ------------------------------------------------------------------ */
 
-struct scan {
-	struct pos pos;
-	const char *end;
-	unsigned depth;
-	struct pos comma; /* the last significant character, when it was a comma */
-	struct fail *f;
-};
-
-static int syntax(struct fail *f, const struct pos *pos, const char *what)
+static void locate(const struct json_parser *p, const char *at, unsigned *ret_line,
+		   unsigned *ret_column)
 {
-	fail_set(f, FAIL_SPEC_SYNTAX, "line %u, column %u: %s", pos->line, pos->column, what);
-	f->line = pos->line;
-	f->column = pos->column;
+	const char *c, *line_start = p->start;
+
+	*ret_line = 1;
+	for (c = p->start; c < at; c++) {
+		if (*c == '\n') {
+			++*ret_line;
+			line_start = c + 1;
+		}
+	}
+	*ret_column = 1;
+	for (c = line_start; c < at; c++)
+		*ret_column += (*c & 0xc0) != 0x80; /* characters, not bytes */
+}
+
+int json_syntax(struct json_parser *p, const char *at, const char *what)
+{
+	unsigned line, column;
+
+	locate(p, at, &line, &column);
+	fail_set(p->f, FAIL_SPEC_SYNTAX, "line %u, column %u: %s", line, column, what);
+	p->f->line = line;
+	p->f->column = column;
 	return -EINVAL;
 }
 
-static bool is_blank(char c)
+/* ---- what belongs somewhere and is not there ----------------------------------- */
+
+/* The mistakes that people make, before what ought to be there is named. */
+static int unexpected(struct json_parser *p, const char *belongs)
 {
-	return c == ' ' || c == '\t' || c == '\r' || c == '\n';
+	const char *at = p->at;
+	char what[128];
+
+	if (at == p->end)
+		return json_syntax(p, at, "the document ends too early");
+	if (!*at)
+		return json_syntax(p, at, "a NUL byte; JSON text is UTF-8 without NUL");
+	if (!utf8_char(at, p->end - at))
+		return json_syntax(p, at, "a byte that is not UTF-8");
+	if (*at == '#' || (*at == '/' && p->end - at > 1 && (at[1] == '/' || at[1] == '*')))
+		return json_syntax(p, at, "a comment; JSON has none");
+	if (*at == '\'')
+		return json_syntax(p, at, "a single quote; JSON strings stand in double quotes");
+	snprintf(what, sizeof(what), "%s belongs here", belongs);
+	return json_syntax(p, at, what);
 }
 
-/* Step over n bytes of one character. */
-static void advance(struct pos *pos, size_t n)
+static void skip_blanks(struct json_parser *p)
 {
-	if (*pos->at == '\n') {
-		pos->line++;
-		pos->column = 0;
-	}
-	pos->column++;
-	pos->at += n;
+	while (p->at < p->end &&
+	       (*p->at == ' ' || *p->at == '\n' || *p->at == '\t' || *p->at == '\r'))
+		p->at++;
 }
 
-static int check_mark(const struct spec_text *text, struct fail *f)
-{
-	const struct pos start = { text->bytes, 1, 1 };
+/* ---- objects and lists ------------------------------------------------------------ */
 
-	if (text->size >= 3 && !memcmp(text->bytes, "\xef\xbb\xbf", 3))
-		return syntax(f, &start, "a byte order mark; JSON text begins without one");
-	if (text->size >= 2 &&
-	    (!memcmp(text->bytes, "\xff\xfe", 2) || !memcmp(text->bytes, "\xfe\xff", 2)))
-		return syntax(f, &start, "the text is UTF-16; JSON text is UTF-8");
+static int value(struct json_parser *p, json_t **ret_value);
+
+static int deeper(struct json_parser *p)
+{
+	if (++p->depth > SPEC_MAX_DEPTH)
+		return json_syntax(p, p->at, "nested deeper than 32 levels");
+	p->at++;
+	skip_blanks(p);
 	return 0;
 }
 
-/* One character that must be UTF-8 and not NUL; *ret_n its bytes. */
-static int check_char(struct scan *s, size_t *ret_n)
+/* Behind an element: a comma and another, or the end. *ret_more says which. */
+static int separator(struct json_parser *p, char close, const char *belongs, bool *ret_more)
 {
-	if ((unsigned char)(*s->pos.at - 1) < 0x7f) { /* ASCII but for NUL */
-		*ret_n = 1;
+	const char *comma = p->at;
+
+	skip_blanks(p);
+	comma = p->at;
+	*ret_more = json_next_is(p, ',');
+	if (!*ret_more && !json_next_is(p, close))
+		return unexpected(p, belongs);
+	p->at++;
+	if (!*ret_more) {
+		p->depth--;
 		return 0;
 	}
-	if (!*s->pos.at)
-		return syntax(s->f, &s->pos, "a NUL byte; JSON text is UTF-8 without NUL");
-	*ret_n = utf8_char(s->pos.at, s->end - s->pos.at);
-	if (!*ret_n)
-		return syntax(s->f, &s->pos, "a byte that is not UTF-8");
+	skip_blanks(p);
+	if (json_next_is(p, ']') || json_next_is(p, '}'))
+		return json_syntax(p, comma, "a comma with nothing after it");
 	return 0;
 }
 
-/* Most of a document: the characters of a string that need no look. */
-static void skip_plain(struct scan *s)
+static int list_value(struct json_parser *p, json_t **ret_value)
 {
-	const char *c = s->pos.at;
-
-	while (c < s->end && ((*c >= 'a' && *c <= 'z') || (*c >= '0' && *c <= '9') || *c == '_'))
-		c++;
-	s->pos.column += c - s->pos.at;
-	s->pos.at = c;
-}
-
-static int scan_string(struct scan *s)
-{
-	bool escaped = false;
-	struct pos start;
-	size_t n;
+	json_t *list, *element;
+	bool more = true;
 	int ret;
 
-	advance(&s->pos, 1);
-	for (; s->pos.at < s->end; advance(&s->pos, n)) {
-		if (!escaped)
-			skip_plain(s);
-		if (s->pos.at == s->end)
-			break;
-		ret = check_char(s, &n);
-		if (ret)
-			return ret;
-		start = s->pos;
-		if (escaped) {
-			if (s->end - s->pos.at >= 5 && !memcmp(s->pos.at, "u0000", 5)) {
-				start.at--;
-				start.column--;
-				return syntax(s->f, &start, "\\u0000; strings hold no NUL");
-			}
-			escaped = false;
-		} else if (*s->pos.at == '\\') {
-			escaped = true;
-		} else if (*s->pos.at == '"') {
-			advance(&s->pos, 1);
-			return 0;
-		} else if (*s->pos.at == '\n' || *s->pos.at == '\r') {
-			return syntax(s->f, &start, "a string does not end on its line");
-		}
-	}
-	return 0; /* jansson tells that the document ends early */
-}
-
-/* Digits without sign: 0, or -ERANGE when they pass 64 bits. */
-static int digits_value(const char *c, const char *end, uint64_t *ret_value)
-{
-	uint64_t v = 0;
-
-	for (; c < end; c++)
-		if (__builtin_mul_overflow(v, 10, &v) ||
-		    __builtin_add_overflow(v, (uint64_t)(*c - '0'), &v))
-			return -ERANGE;
-	*ret_value = v;
-	return 0;
-}
-
-static int scan_number(struct scan *s)
-{
-	const struct pos start = s->pos;
-	const char *c = s->pos.at, *digits;
-	bool negative = *c == '-';
-	uint64_t value;
-
-	if (negative)
-		c++;
-	digits = c;
-	while (c < s->end && *c >= '0' && *c <= '9')
-		c++;
-	if (c - digits > 1 && *digits == '0')
-		return syntax(s->f, &start, "a number with leading zeros");
-	if (c == s->end || !strchr(".eE", *c)) {
-		if (digits_value(digits, c, &value) ||
-		    (negative && value > (uint64_t)INT64_MAX + 1))
-			return syntax(s->f, &start, "a number that does not fit in 64 bits");
-		if (!negative && value > INT64_MAX) {
-			syntax(s->f, &start, "a number above 2^63-1 (9223372036854775807)");
-			fail_hint(s->f, "write it as a string: \"%" PRIu64 "\"", value);
-			return -EINVAL;
-		}
-	} else {
-		while (c < s->end && *c && strchr("0123456789+-.eE", *c))
-			c++;
-	}
-	s->pos.column += c - start.at;
-	s->pos.at = c;
-	return 0;
-}
-
-static bool is_letter(char c)
-{
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
-}
-
-/* One token, or one character of one. */
-static int scan_token(struct scan *s)
-{
-	const char c = *s->pos.at;
-	size_t n;
-	int ret;
-
-	ret = check_char(s, &n);
+	ret = deeper(p);
 	if (ret)
 		return ret;
-	if (is_blank(c)) {
-		advance(&s->pos, n);
-		return 0;
+	list = json_array();
+	if (!list)
+		return fail_nomem(p->f);
+	if (json_next_is(p, ']')) {
+		p->at++;
+		p->depth--;
+		more = false;
 	}
-	if (s->comma.at && (c == ']' || c == '}'))
-		return syntax(s->f, &s->comma, "a comma with nothing after it");
-	s->comma.at = NULL;
-	if (c == '"')
-		return scan_string(s);
-	if (c == '-' || (c >= '0' && c <= '9'))
-		return scan_number(s);
-	if (c == '/' || c == '#')
-		return syntax(s->f, &s->pos, "a comment, perhaps; JSON has none");
-	if (is_letter(c)) { /* a word, true or false, is one token */
-		while (s->pos.at < s->end && is_letter(*s->pos.at))
-			advance(&s->pos, 1);
-		return 0;
+	while (more) {
+		ret = value(p, &element);
+		if (!ret && json_array_append_new(list, element))
+			ret = fail_nomem(p->f);
+		if (!ret)
+			ret = separator(p, ']', "',' or ']'", &more);
+		if (ret) {
+			json_decref(list);
+			return ret;
+		}
 	}
-	if (c == '[' || c == '{') {
-		if (++s->depth > SPEC_MAX_DEPTH)
-			return syntax(s->f, &s->pos, "nested deeper than 32 levels");
-	} else if (c == ']' || c == '}') {
-		s->depth -= s->depth > 0;
-	} else if (c == ',') {
-		s->comma = s->pos;
-	}
-	advance(&s->pos, n);
+	*ret_value = list;
 	return 0;
 }
 
-static int prescan(const struct spec_text *text, struct fail *f)
+/* The first member of that name in the object whose members begin at first. */
+static const char *find_member(const struct json_parser *p, const char *first, const char *name)
 {
-	struct scan s = { .pos = { text->bytes, 1, 1 }, .end = text->bytes + text->size, .f = f };
-	bool blank = true;
+	struct fail unused;
+	struct json_parser look = { .start = p->start, .at = first, .end = p->end, .f = &unused };
+	const char *found = NULL, *at;
+	json_t *skipped;
+	size_t len;
+	bool more = true;
+
+	look.depth = p->depth;
+	while (more) {
+		at = look.at;
+		look.used = 0;
+		if (json_read_string(&look, &len))
+			break;
+		if (!strcmp(look.scratch, name)) {
+			found = at;
+			break;
+		}
+		skip_blanks(&look);
+		look.at++; /* the colon */
+		skip_blanks(&look);
+		if (value(&look, &skipped))
+			break;
+		json_decref(skipped);
+		if (separator(&look, '}', "", &more))
+			break;
+	}
+	free(look.scratch);
+	return found;
+}
+
+static int duplicate(struct json_parser *p, const char *first, const char *at, const char *name)
+{
+	const char *before = find_member(p, first, name);
+	char text[QUOTE_ROOM], also[64] = "";
+	unsigned line, column;
+
+	if (before) {
+		locate(p, before, &line, &column);
+		snprintf(also, sizeof(also), "; the first is at line %u, column %u", line, column);
+	}
+	locate(p, at, &line, &column);
+	fail_set(p->f, FAIL_SPEC_DUPLICATE, "line %u, column %u: member %s is given twice%s", line,
+		 column, quote(text, name, strlen(name)), also);
+	p->f->line = line;
+	p->f->column = column;
+	return -EINVAL;
+}
+
+/* One member of the object whose first member begins at first. */
+static int member(struct json_parser *p, const char *first, json_t *object)
+{
+	size_t bottom = p->used, len;
+	const char *at = p->at;
+	json_t *element;
 	int ret;
 
-	ret = check_mark(text, f);
-	while (!ret && s.pos.at < s.end) {
-		blank = blank && is_blank(*s.pos.at);
-		ret = scan_token(&s);
-	}
-	if (!ret && blank)
-		ret = syntax(f, &s.pos, "the document is empty");
+	if (!json_next_is(p, '"'))
+		return unexpected(p, "the name of a member, in double quotes,");
+	ret = json_read_string(p, &len);
+	if (ret)
+		return ret;
+	if (json_object_get(object, p->scratch + bottom))
+		return duplicate(p, first, at, p->scratch + bottom);
+	skip_blanks(p);
+	if (!json_next_is(p, ':'))
+		return unexpected(p, "':'");
+	p->at++;
+	skip_blanks(p);
+	ret = value(p, &element);
+	if (!ret && json_object_set_new_nocheck(object, p->scratch + bottom, element))
+		ret = fail_nomem(p->f);
+	p->used = bottom;
 	return ret;
 }
 
-/* ---- what jansson refuses --------------------------------------------------- */
-
-/* Where the token before offset end began: jansson's own place is behind the token it choked on. */
-static struct pos place_before(const struct spec_text *text, size_t end)
+static int object_value(struct json_parser *p, json_t **ret_value)
 {
-	struct scan s = { .pos = { text->bytes, 1, 1 } };
-	struct pos last = s.pos;
-	struct fail unused;
+	const char *first;
+	json_t *object;
+	bool more = true;
+	int ret;
 
-	if (end > text->size)
-		end = text->size;
-	s.end = text->bytes + text->size;
-	s.f = &unused;
-	while (s.pos.at < text->bytes + end) {
-		if (!is_blank(*s.pos.at))
-			last = s.pos;
-		if (scan_token(&s))
-			break;
+	ret = deeper(p);
+	if (ret)
+		return ret;
+	object = json_object();
+	if (!object)
+		return fail_nomem(p->f);
+	first = p->at;
+	if (json_next_is(p, '}')) {
+		p->at++;
+		p->depth--;
+		more = false;
 	}
-	return last;
+	while (more) {
+		ret = member(p, first, object);
+		if (!ret)
+			ret = separator(p, '}', "',' or '}'", &more);
+		if (ret) {
+			json_decref(object);
+			return ret;
+		}
+	}
+	*ret_value = object;
+	return 0;
 }
 
-/* Bytes of the string token at pos, quotes counted; 0 when there is none. */
-static size_t string_bytes(const struct spec_text *text, const struct pos *pos)
+static int value(struct json_parser *p, json_t **ret_value)
 {
-	struct fail unused;
-	struct scan s = { .pos = *pos, .end = text->bytes + text->size, .f = &unused };
+	if (p->at == p->end)
+		return unexpected(p, "a value");
+	switch (*p->at) {
+	case '{':
+		return object_value(p, ret_value);
+	case '[':
+		return list_value(p, ret_value);
+	case '"':
+		return json_read_string_value(p, ret_value);
+	}
+	if (*p->at == '-' || json_is_digit(*p->at))
+		return json_read_number(p, ret_value);
+	if (json_is_letter(*p->at))
+		return json_read_word(p, ret_value);
+	return unexpected(p, "a value");
+}
 
-	if (s.pos.at >= s.end || *s.pos.at != '"' || scan_string(&s))
+/* ---- a document ----------------------------------------------------------------------- */
+
+static int check_mark(struct json_parser *p)
+{
+	size_t size = p->end - p->start;
+
+	if (size >= 3 && !memcmp(p->start, "\xef\xbb\xbf", 3))
+		return json_syntax(p, p->start, "a byte order mark; JSON text begins without one");
+	if (size >= 2 && (!memcmp(p->start, "\xff\xfe", 2) || !memcmp(p->start, "\xfe\xff", 2)))
+		return json_syntax(p, p->start, "the text is UTF-16; JSON text is UTF-8");
+	return 0;
+}
+
+static int document(struct json_parser *p, json_t **ret_doc)
+{
+	int ret;
+
+	ret = check_mark(p);
+	if (ret)
+		return ret;
+	skip_blanks(p);
+	if (p->at == p->end)
+		return json_syntax(p, p->at, "the document is empty");
+	ret = value(p, ret_doc);
+	if (ret)
+		return ret;
+	skip_blanks(p);
+	if (p->at == p->end)
 		return 0;
-	return s.pos.at - pos->at;
-}
-
-/* Whether the token that ends at c is followed by a colon: a member's name, not a value. */
-static bool is_name(const char *c, const char *end)
-{
-	while (c < end && is_blank(*c))
-		c++;
-	return c < end && *c == ':';
-}
-
-/* The first member of dup's object whose name is written as dup's, len bytes; at is NULL when there
- * is none (it may be written with other escapes). */
-static struct pos first_namesake(const struct spec_text *text, const struct pos *dup, size_t len)
-{
-	struct fail unused;
-	struct scan s = { .pos = { text->bytes, 1, 1 },
-			  .end = text->bytes + text->size,
-			  .f = &unused };
-	struct pos found[SPEC_MAX_DEPTH + 2], start;
-
-	memset(found, 0, sizeof(found));
-	while (s.pos.at < dup->at) {
-		start = s.pos;
-		if (*start.at == '{')
-			found[s.depth + 1].at = NULL;
-		if (scan_token(&s))
-			break;
-		if (!found[s.depth].at && (size_t)(s.pos.at - start.at) == len &&
-		    !memcmp(start.at, dup->at, len) && is_name(s.pos.at, s.end))
-			found[s.depth] = start;
-	}
-	return found[s.depth];
-}
-
-static int duplicate(const struct spec_text *text, const struct pos *pos, struct fail *f)
-{
-	size_t len = string_bytes(text, pos);
-	struct pos first = { NULL, 0, 0 };
-	char also[64] = "";
-
-	if (len)
-		first = first_namesake(text, pos, len);
-	if (first.at)
-		snprintf(also, sizeof(also), "; the first is at line %u, column %u", first.line,
-			 first.column);
-	fail_set(f, FAIL_SPEC_DUPLICATE, "line %u, column %u: member %.*s is given twice%s",
-		 pos->line, pos->column, len <= 128 ? (int)len : 0, pos->at, also);
-	f->line = pos->line;
-	f->column = pos->column;
-	return -EINVAL;
-}
-
-static int refused(const struct spec_text *text, const json_error_t *e, struct fail *f)
-{
-	struct pos pos = place_before(text, e->position > 0 ? e->position : 0);
-	enum json_error_code code = json_error_code(e);
-
-	switch (code) {
-	case json_error_out_of_memory:
-		return fail_nomem(f);
-	case json_error_duplicate_key:
-		return duplicate(text, &pos, f);
-	case json_error_end_of_input_expected:
-		return syntax(f, &pos,
-			      *pos.at == '{' || *pos.at == '[' ? "a second document; one is read"
-							       : "text after the document");
-	case json_error_premature_end_of_input:
-		return syntax(f, &pos, "the document ends too early, after this");
-	case json_error_numeric_overflow:
-		return syntax(f, &pos, "a number that does not fit in 64 bits");
-	default:
-		/* jansson leaves its error empty when memory ran out in the middle of a value */
-		return e->text[0] ? syntax(f, &pos, e->text) : fail_nomem(f);
-	}
+	json_decref(*ret_doc);
+	if (json_next_is(p, '{') || json_next_is(p, '['))
+		return json_syntax(p, p->at, "a second document; one is read");
+	if (json_is_letter(*p->at) || json_is_digit(*p->at))
+		return json_syntax(p, p->at, "text after the document");
+	return unexpected(p, "the end of the document");
 }
 
 int spec_parse_text(const struct spec_text *text, json_t **ret_doc, struct fail *f)
 {
-	json_error_t e;
+	struct json_parser p = {
+		.start = text->bytes, .at = text->bytes, .end = text->bytes + text->size, .f = f
+	};
 	json_t *doc;
 	int ret;
 
-	ret = prescan(text, f);
-	if (ret)
-		return ret;
-	memset(&e, 0, sizeof(e));
-	doc = json_loadb(text->bytes, text->size, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &e);
-	if (!doc)
-		return refused(text, &e, f);
-	*ret_doc = doc;
-	return 0;
+	ret = document(&p, &doc);
+	free(p.scratch);
+	if (!ret)
+		*ret_doc = doc;
+	return ret;
 }

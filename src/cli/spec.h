@@ -4,7 +4,7 @@
  * dispatcher's.
  *
  *   json_file.c   reading a file
- *   json_text.c   text to JSON, and what is wrong with text
+ *   json_text.c   text to JSON, and what is wrong with text; json_scalar.c: strings and numbers
  *   number.c      sizes and addresses
  *   words.c       access words, names, the nearest known word
  *   member.c      one table-driven walk over an object's members

@@ -99,8 +99,8 @@ enum ibmr_access {
 };
 
 /* The rights that a UMR can set; a fill with any other bit is refused (source: mlx5_wqe_mkey_context). */
-#define IBMR_ACCESS_FILL                                                                           \
-	(IBMR_ACCESS_LOCAL_WRITE | IBMR_ACCESS_REMOTE_WRITE | IBMR_ACCESS_REMOTE_READ |            \
+#define IBMR_ACCESS_FILL                                                                \
+	(IBMR_ACCESS_LOCAL_WRITE | IBMR_ACCESS_REMOTE_WRITE | IBMR_ACCESS_REMOTE_READ | \
 	 IBMR_ACCESS_REMOTE_ATOMIC)
 
 /* "remote_write" <-> its bit. 0 for an unknown word; NULL for what is not exactly one known bit. */
@@ -129,26 +129,27 @@ struct ibmr_caps {
 	uint32_t vendor_id, vendor_part_id;
 	uint64_t max_mr_size;
 	bool odp, odp_implicit;
-	uint32_t odp_rc;      /* enum ibv_odp_transport_cap_bits */
-	bool umr;	      /* indirect MRs can be made and filled */
-	uint32_t max_klms;    /* table entries one key may have, as this library uses it */
-	uint32_t inline_klms; /* entries that travel in the work request itself */
-	uint32_t max_depth;   /* levels of nesting: 1 = members are direct MRs only */
-	uint32_t max_stride;  /* bytes; also the longest repeat block */
-	uint64_t max_entry;   /* bytes one list entry may carry */
+	uint32_t odp_rc;       /* enum ibv_odp_transport_cap_bits */
+	bool umr;	       /* indirect MRs can be made and filled */
+	uint32_t max_klms;     /* table entries one key may have, as this library uses it */
+	uint32_t inline_klms;  /* entries that travel in the work request itself */
+	uint32_t max_depth;    /* levels of nesting: 1 = members are direct MRs only */
+	uint32_t max_stride;   /* bytes; also the longest repeat block */
+	uint64_t max_entry;    /* bytes one list entry may carry */
 	bool repeat_on_demand; /* repeat blocks over on-demand members work */
-	int prefetch;	      /* 1 yes, 0 no, -1 not known */
+	int prefetch;	       /* 1 yes, 0 no, -1 not known */
 	bool atomics;
 	uint32_t num_ports;
 	struct ibmr_port ports[IBMR_MAX_PORTS];
 };
 
 struct ibmr_ctx_opts {
-	const char *device;   /* NULL: the first device with an ACTIVE port */
-	uint8_t port;	      /* 0: the first ACTIVE one */
-	int gid_index;	      /* -1: the port's first RoCE v2 GID where one is needed */
-	uint32_t timeout_ms;  /* for all the waits of one call; 0: 10000 */
-	const volatile sig_atomic_t *cancel; /* borrowed for the ctx's life; waits end when non-zero */
+	const char *device;  /* NULL: the first device with an ACTIVE port */
+	uint8_t port;	     /* 0: the first ACTIVE one */
+	int gid_index;	     /* -1: the port's first RoCE v2 GID where one is needed */
+	uint32_t timeout_ms; /* for all the waits of one call; 0: 10000 */
+	const volatile sig_atomic_t
+		*cancel; /* borrowed for the ctx's life; waits end when non-zero */
 };
 
 /* Open a device. -ENODEV no_device: not there (the text lists what is). -EACCES/-EPERM
@@ -217,7 +218,8 @@ IBMR_EXPORT int ibmr_mr_reg(struct ibmr_ctx *ctx, const struct ibmr_mr_spec *spe
 /* Use the caller's ibv_mr as a member; it stays the caller's and must outlive the MR. access is
  * what it was registered with (libibverbs does not keep it). Its PD must be the ctx's. */
 IBMR_EXPORT int ibmr_mr_from_ibv(struct ibmr_ctx *ctx, struct ibv_mr *mr, uint64_t access,
-				 const char *name, struct ibmr_mr **ret_mr, struct ibmr_err *reterr);
+				 const char *name, struct ibmr_mr **ret_mr,
+				 struct ibmr_err *reterr);
 
 /* An empty indirect MR for at most max_klms entries or blocks (a repeat's header is on top and
  * asked for here). It has keys and cannot be used until filled. Errors: limit, unsupported,
@@ -283,7 +285,7 @@ struct ibmr_mr_info {
 	uint64_t base;	 /* address of byte 0 through the keys */
 	uint64_t length; /* 0 when empty or invalidated */
 	uint64_t access;
-	bool on_demand; /* direct: registered so; indirect: some member under it is */
+	bool on_demand;	   /* direct: registered so; indirect: some member under it is */
 	uint64_t max_klms; /* as asked; 0 for a direct MR */
 	uint64_t entries;  /* table entries in use, a repeat's header counted */
 	enum ibmr_form form;
@@ -313,9 +315,9 @@ struct ibmr_pages {
 };
 
 struct ibmr_prefetch_info {
-	uint64_t bytes;	     /* asked for, over all ranges */
+	uint64_t bytes; /* asked for, over all ranges */
 	uint64_t page_size;
-	const char *source;  /* "pagemap", "mincore", or NULL */
+	const char *source; /* "pagemap", "mincore", or NULL */
 	struct ibmr_pages total;
 };
 
@@ -323,9 +325,10 @@ struct ibmr_prefetch_info {
  * for the work. ret_pages: num elements, or NULL. Errors: range (outside the MR, found before the
  * driver is asked), not_on_demand, access (WRITE without local_write), unsupported, bad_address.
  * Source: ibv_advise_mr(3); seed: ibv_exp_prefetch_mr. */
-IBMR_EXPORT int ibmr_mr_prefetch(struct ibmr_ctx *ctx, const struct ibmr_range *ranges, uint64_t num,
-				 enum ibmr_advice advice, bool flush, struct ibmr_pages *ret_pages,
-				 struct ibmr_prefetch_info *ret_info, struct ibmr_err *reterr);
+IBMR_EXPORT int ibmr_mr_prefetch(struct ibmr_ctx *ctx, const struct ibmr_range *ranges,
+				 uint64_t num, enum ibmr_advice advice, bool flush,
+				 struct ibmr_pages *ret_pages, struct ibmr_prefetch_info *ret_info,
+				 struct ibmr_err *reterr);
 
 /* ---- data, through the MR's rkey over an RC loopback ------------------- */
 

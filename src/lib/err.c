@@ -114,8 +114,8 @@ __attribute__((format(printf, 5, 0))) static void fill(struct ibmr_err *err, enu
 	append(err->text, sizeof(err->text), fmt, ap);
 }
 
-int ibmri_refuse(struct ibmr_err *err, enum ibmr_code code, const char *origin, const char *fmt,
-		 ...)
+int ibmri_err_refuse(struct ibmr_err *err, enum ibmr_code code, const char *origin, const char *fmt,
+		     ...)
 {
 	va_list ap;
 
@@ -127,8 +127,8 @@ int ibmri_refuse(struct ibmr_err *err, enum ibmr_code code, const char *origin, 
 	return -codes[code].err_no;
 }
 
-int ibmri_failed(struct ibmr_err *err, enum ibmr_code code, const char *origin, int err_no,
-		 const char *fmt, ...)
+int ibmri_err_failed(struct ibmr_err *err, enum ibmr_code code, const char *origin, int err_no,
+		     const char *fmt, ...)
 {
 	va_list ap;
 
@@ -143,7 +143,7 @@ int ibmri_failed(struct ibmr_err *err, enum ibmr_code code, const char *origin, 
 	return -err_no;
 }
 
-int ibmri_no_memory(struct ibmr_err *err, const char *origin, uint64_t bytes)
+int ibmri_err_no_memory(struct ibmr_err *err, const char *origin, uint64_t bytes)
 {
 	return ibmri_failed(err, IBMR_E_NO_MEMORY, origin, ENOMEM, "out of memory for %llu bytes",
 			    (unsigned long long)bytes);

@@ -104,13 +104,13 @@ static int note_dry_file(struct ibmr_ctx *ctx, const char *path, uint64_t size,
 			 struct ibmr_err *err)
 {
 	struct ibmri_dry_file *f = find_dry_file(ctx, path);
-	size_t bytes = sizeof(*f) + strlen(path) + 1;
+	size_t path_bytes = strlen(path) + 1, bytes = sizeof(*f) + path_bytes;
 
 	if (!f) {
 		f = malloc(bytes);
 		if (!f)
 			return ibmri_no_memory(err, ORIGIN, bytes);
-		strcpy(f->path, path);
+		memcpy(f->path, path, path_bytes);
 		f->next = ctx->dry_files;
 		ctx->dry_files = f;
 	}

@@ -208,7 +208,7 @@ int ibmri_links_make(struct ibmr_mr *mr, const struct ibmri_layout *l,
 	if (ret)
 		return ret;
 	num = count_members(mr->ctx, l);
-	links = calloc(num, sizeof(*links));
+	links = num ? calloc(num, sizeof(*links)) : NULL;
 	if (!links)
 		return ibmri_no_memory(err, ORIGIN, num * sizeof(*links));
 	for (i = 0; i < l->num; i++) {

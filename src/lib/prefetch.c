@@ -36,7 +36,7 @@ static int add_run(struct runs *r, const struct ibmri_piece *p, struct ibmr_err 
 		last->length += p->length;
 		return 0;
 	}
-	if (r->num == r->room) {
+	if (!r->at || r->num == r->room) {
 		room = r->room ? r->room * 2 : 16;
 		at = realloc(r->at, room * sizeof(*at));
 		if (!at)

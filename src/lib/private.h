@@ -31,14 +31,25 @@
 
 /* Each returns the negative errno that the public call is to return; err may be NULL. */
 
+/* Said to compilers and analyzers, which would otherwise see paths where a failure returns 0. */
+static inline int ibmri_negative(int ret)
+{
+	if (ret >= 0)
+		__builtin_unreachable();
+	return ret;
+}
+
 /* We refuse: no call failed. The errno is the code's own. */
-int ibmri_refuse(struct ibmr_err *err, enum ibmr_code code, const char *origin, const char *fmt,
-		 ...) __attribute__((format(printf, 4, 5)));
+int ibmri_err_refuse(struct ibmr_err *err, enum ibmr_code code, const char *origin, const char *fmt,
+		     ...) __attribute__((format(printf, 4, 5)));
+#define ibmri_refuse(...) ibmri_negative(ibmri_err_refuse(__VA_ARGS__))
 /* A call failed with the (positive) errno err_no; origin names the call. */
-int ibmri_failed(struct ibmr_err *err, enum ibmr_code code, const char *origin, int err_no,
-		 const char *fmt, ...) __attribute__((format(printf, 5, 6)));
+int ibmri_err_failed(struct ibmr_err *err, enum ibmr_code code, const char *origin, int err_no,
+		     const char *fmt, ...) __attribute__((format(printf, 5, 6)));
+#define ibmri_failed(...) ibmri_negative(ibmri_err_failed(__VA_ARGS__))
 /* Out of memory in malloc and its like. */
-int ibmri_no_memory(struct ibmr_err *err, const char *origin, uint64_t bytes);
+int ibmri_err_no_memory(struct ibmr_err *err, const char *origin, uint64_t bytes);
+#define ibmri_no_memory(...) ibmri_negative(ibmri_err_no_memory(__VA_ARGS__))
 /* The code for an errno of a verbs call, when its context adds nothing. */
 enum ibmr_code ibmri_code_of(int err_no);
 int ibmri_code_errno(enum ibmr_code code);

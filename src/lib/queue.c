@@ -163,17 +163,17 @@ static int choose_port(const struct ibmri_call *c, uint8_t *ret_port,
 		       struct ibv_port_attr *ret_attr, struct ibmr_err *err)
 {
 	struct ibmr_ctx *ctx = c->ctx;
-	uint32_t num = ctx->caps.num_ports;
-	uint8_t first = ctx->port ? ctx->port : 1, port;
+	uint32_t port = ctx->port ? ctx->port : 1;
+	uint32_t last = ctx->port ? ctx->port : ctx->caps.num_ports;
 	int ret;
 
-	for (port = first; port <= (ctx->port ? ctx->port : num); port++) {
-		ret = ibv_query_port(ctx->verbs, port, ret_attr);
+	for (; port <= last; port++) {
+		ret = ibv_query_port(ctx->verbs, (uint8_t)port, ret_attr);
 		if (ret)
 			return verbs_failed(ctx, "ibv_query_port", ret, "a port cannot be asked",
 					    err);
 		if (ret_attr->state == IBV_PORT_ACTIVE) {
-			*ret_port = port;
+			*ret_port = (uint8_t)port;
 			return 0;
 		}
 	}

@@ -13,9 +13,10 @@
 
 #include "private.h"
 
-#define KIB 1024ull
-#define MIB (1024 * KIB)
-#define GIB (1024 * MIB)
+#define PAGE 4096ull
+#define KIB  1024ull
+#define MIB  (1024 * KIB)
+#define GIB  (1024 * MIB)
 
 #define LW IBMR_ACCESS_LOCAL_WRITE
 #define RW IBMR_ACCESS_REMOTE_WRITE

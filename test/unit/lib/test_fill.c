@@ -81,7 +81,7 @@ static void a_filled_repeat_reads_and_writes_through_its_key(void **state)
 static void a_long_list_goes_by_list_memory(void **state)
 {
 	enum { NUM = 5000 };
-	struct ibmr_mr *a = soft_reg("a", 2 * NUM, LW | RW | RR), *col = soft_create("col", NUM);
+	struct ibmr_mr *a = soft_reg("a", 2ull * NUM, LW | RW | RR), *col = soft_create("col", NUM);
 	struct ibmr_klm *klms = calloc(NUM, sizeof(*klms));
 	uint8_t *want = malloc(NUM);
 	struct ibmr_mr_info i;

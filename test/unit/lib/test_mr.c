@@ -342,28 +342,28 @@ static void a_flag_the_device_refuses_is_found_and_named(void **state)
 static void a_page_that_is_not_mapped_is_named(void **state)
 {
 	uint8_t *at =
-		mmap(NULL, 4 * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		mmap(NULL, 4 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	struct ibmr_err err;
 	struct ibmr_mr *mr;
 	char addr[32];
 
-	assert_int_equal(munmap(at + 2 * 4096, 4096), 0);
-	snprintf(addr, sizeof(addr), "0x%lx", (unsigned long)(uintptr_t)(at + 2 * 4096));
-	NO_REG(caller(at + 5, 3 * 4096, LW), EFAULT, IBMR_E_BAD_ADDRESS);
+	assert_int_equal(munmap(at + 2 * PAGE, 4096), 0);
+	snprintf(addr, sizeof(addr), "0x%lx", (unsigned long)(uintptr_t)(at + 2 * PAGE));
+	NO_REG(caller(at + 5, 3 * PAGE, LW), EFAULT, IBMR_E_BAD_ADDRESS);
 	SAYS(addr);
 	SAYS("offset 8187 of 'a'");
 	SAYS("not mapped");
 	assert_string_equal(err.cause, "unmapped");
 	/* pages are for the moment of use when on demand */
-	REG(caller(at, 4 * 4096, LW | OD), mr);
+	REG(caller(at, 4 * PAGE, LW | OD), mr);
 	soft_dereg(mr);
-	munmap(at, 4 * 4096);
+	munmap(at, 4 * PAGE);
 }
 
 static void a_page_without_the_right_is_named(void **state)
 {
 	uint8_t *at =
-		mmap(NULL, 2 * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	struct ibmr_err err;
 	struct ibmr_mr *mr;
 
@@ -378,7 +378,7 @@ static void a_page_without_the_right_is_named(void **state)
 	/* a read-only page is good enough for reading */
 	REG(caller(at + 4096, 4096, RR), mr);
 	soft_dereg(mr);
-	munmap(at, 2 * 4096);
+	munmap(at, 2 * PAGE);
 }
 
 static void the_memlock_limit_is_told_with_its_numbers(void **state)

@@ -19,12 +19,12 @@ static int ask(const struct ibmr_range *ranges, uint64_t num, enum ibmr_advice a
 
 static void pages_become_resident_and_are_counted(void **state)
 {
-	struct ibmr_mr *lazy = soft_reg("lazy", 256 * 4096, LW | RW | OD);
-	struct ibmr_range r = { lazy, 16 * 4096, 64 * 4096 };
+	struct ibmr_mr *lazy = soft_reg("lazy", 256 * PAGE, LW | RW | OD);
+	struct ibmr_range r = { lazy, 16 * PAGE, 64 * PAGE };
 	struct ibmr_err err;
 
 	OK(ask(&r, 1, IBMR_ADVICE_WRITE, &err));
-	assert_int_equal(info.bytes, 64 * 4096);
+	assert_int_equal(info.bytes, 64 * PAGE);
 	assert_int_equal(info.page_size, 4096);
 	assert_string_equal(info.source, "pagemap");
 	assert_int_equal(info.total.pages, 64);
@@ -34,7 +34,7 @@ static void pages_become_resident_and_are_counted(void **state)
 	assert_int_equal(info.total.device_mapped_after, 64);
 	assert_memory_equal(&pages[0].cpu_resident_before, &info.total.cpu_resident_before,
 			    4 * sizeof(int64_t));
-	assert_int_equal(pages[0].offset, 16 * 4096);
+	assert_int_equal(pages[0].offset, 16 * PAGE);
 	/* the neighbours are not there */
 	r = (struct ibmr_range){ lazy, 0, IBMR_TO_END };
 	OK(ask(&r, 1, IBMR_ADVICE_NO_FAULT, &err));
@@ -49,8 +49,8 @@ static void pages_become_resident_and_are_counted(void **state)
 
 static void a_page_is_counted_whole_and_once(void **state)
 {
-	struct ibmr_mr *lazy = soft_reg("lazy", 16 * 4096, LW | OD);
-	struct ibmr_range r[] = { { lazy, 4095, 2 }, { lazy, 5 * 4096 + 1, 1 }, { lazy, 0, 1 } };
+	struct ibmr_mr *lazy = soft_reg("lazy", 16 * PAGE, LW | OD);
+	struct ibmr_range r[] = { { lazy, 4095, 2 }, { lazy, 5 * PAGE + 1, 1 }, { lazy, 0, 1 } };
 	struct ibmr_err err;
 
 	OK(ask(r, 3, IBMR_ADVICE_WRITE, &err));
@@ -161,11 +161,11 @@ static void a_hint_that_is_ignored_is_success(void **state)
 static void a_hole_is_a_bad_address_with_its_page(void **state)
 {
 	uint8_t *at =
-		mmap(NULL, 4 * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		mmap(NULL, 4 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	struct ibmr_mr_spec spec = { .name = "holed",
 				     .mem = IBMR_MEM_CALLER,
 				     .addr = at,
-				     .length = 4 * 4096,
+				     .length = 4 * PAGE,
 				     .access = LW | OD };
 	struct ibmr_range r = { NULL, 0, IBMR_TO_END };
 	struct ibmr_err err;
@@ -178,16 +178,16 @@ static void a_hole_is_a_bad_address_with_its_page(void **state)
 	REFUSED(ask(&r, 1, IBMR_ADVICE_WRITE, &err), EFAULT, IBMR_E_BAD_ADDRESS);
 	SAYS(addr);
 	soft_dereg(r.mr);
-	munmap(at, 4 * 4096);
+	munmap(at, 4 * PAGE);
 }
 
 static void an_indirect_mr_prefetches_the_memory_under_the_range(void **state)
 {
-	struct ibmr_mr *lazy = soft_reg("lazy", 64 * 4096, LW | OD), *a = soft_reg("a", 8192, LW);
+	struct ibmr_mr *lazy = soft_reg("lazy", 64 * PAGE, LW | OD), *a = soft_reg("a", 8192, LW);
 	struct ibmr_mr *in = soft_create("in", 4), *out = soft_create("out", 4);
-	struct ibmr_klm klms[] = { { lazy, 10 * 4096, 4096 },
+	struct ibmr_klm klms[] = { { lazy, 10 * PAGE, 4096 },
 				   { a, 0, 4096 },
-				   { lazy, 20 * 4096, 8192 } };
+				   { lazy, 20 * PAGE, 8192 } };
 	struct ibmr_range r = { out, 0, IBMR_TO_END };
 	struct ibmr_err err;
 
@@ -195,14 +195,14 @@ static void an_indirect_mr_prefetches_the_memory_under_the_range(void **state)
 	soft_fill_list(out, LW, &(struct ibmr_klm){ in, 100, 4096 + 4096 + 4096 }, 1);
 	/* 100 bytes into page 10, all of a, and the first 100 bytes of page 21 */
 	OK(ask(&r, 1, IBMR_ADVICE_WRITE, &err));
-	assert_int_equal(info.bytes, 3 * 4096);
+	assert_int_equal(info.bytes, 3 * PAGE);
 	assert_int_equal(info.total.pages, 3);
 	assert_int_equal(info.total.cpu_resident_before, 0);
 	assert_int_equal(info.total.cpu_resident_after, 3);
 	r = (struct ibmr_range){ lazy, 0, IBMR_TO_END };
 	OK(ask(&r, 1, IBMR_ADVICE_NO_FAULT, &err));
 	assert_int_equal(info.total.cpu_resident_before, 3);
-	r = (struct ibmr_range){ lazy, 20 * 4096, 8192 };
+	r = (struct ibmr_range){ lazy, 20 * PAGE, 8192 };
 	OK(ask(&r, 1, IBMR_ADVICE_NO_FAULT, &err));
 	assert_int_equal(info.total.cpu_resident_before, 2);
 }
@@ -210,7 +210,7 @@ static void an_indirect_mr_prefetches_the_memory_under_the_range(void **state)
 static void many_scattered_pieces_go_in_batches(void **state)
 {
 	enum { NUM = 3000 };
-	struct ibmr_mr *lazy = soft_reg("lazy", 2 * NUM * 4096ull, LW | OD);
+	struct ibmr_mr *lazy = soft_reg("lazy", 2 * PAGE * NUM, LW | OD);
 	struct ibmr_mr *col = soft_create("col", NUM);
 	struct ibmr_klm *klms = calloc(NUM, sizeof(*klms));
 	struct ibmr_range r = { col, 0, IBMR_TO_END };
@@ -252,7 +252,7 @@ static void residency_of_a_file_is_told_by_pagemap(void **state)
 	struct ibmr_mr_spec spec = { .name = "f",
 				     .mem = IBMR_MEM_FILE,
 				     .path = path,
-				     .length = 8 * 4096,
+				     .length = 8 * PAGE,
 				     .file_offset = 100,
 				     .file_flags = IBMR_FILE_SHARED | IBMR_FILE_CREATE,
 				     .access = LW | OD };
@@ -288,19 +288,19 @@ static void an_interrupted_prefetch_says_so(void **state)
 static void mincore_is_trusted_with_anonymous_memory_only(void **state)
 {
 	uint8_t *at =
-		mmap(NULL, 8 * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		mmap(NULL, 8 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	struct ibmri_residency res = { .fd = -1 };
 	struct ibmr_mr *a = soft_reg("a", 8, 0);
 	struct ibmri_call c;
 
 	ibmri_call_start(&c, soft, "x", "x", a);
-	at[4096] = at[3 * 4096] = 1;
-	assert_int_equal(ibmri_pages_resident(&res, (uintptr_t)at + 1, 3 * 4096, true, &c), 2);
+	at[4096] = at[3 * PAGE] = 1;
+	assert_int_equal(ibmri_pages_resident(&res, (uintptr_t)at + 1, 3 * PAGE, true, &c), 2);
 	assert_true(res.used_mincore);
 	res.used_mincore = false;
 	assert_int_equal(ibmri_pages_resident(&res, (uintptr_t)at, 4096, false, &c), -1);
 	assert_false(res.used_mincore || res.used_pagemap);
-	munmap(at, 8 * 4096);
+	munmap(at, 8 * PAGE);
 	assert_int_equal(ibmri_pages_resident(&res, (uintptr_t)at, 4096, true, &c), -1);
 }
 

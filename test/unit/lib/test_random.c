@@ -156,7 +156,7 @@ static void step_reg(int at)
 		return;
 	t->length = spec.length;
 	t->indirect = false;
-	t->bytes = malloc(t->length);
+	t->bytes = malloc(t->length + 1);
 	assert_non_null(t->bytes);
 	ramp(t->real, (uint8_t)rnd(256));
 	memcpy(t->bytes, bytes_of(t->real), t->length);

@@ -50,7 +50,7 @@ enum sd_type {
 	SD_AH,
 	SD_MW,
 	SD_UAR,
-	SD_CHANNEL, /* a file descriptor: completion channel */
+	SD_CHANNEL,  /* a file descriptor: completion channel */
 	SD_ASYNC_FD, /* a file descriptor: asynchronous events */
 	SD_XRCD,
 	SD_TYPE_MAX
@@ -67,7 +67,7 @@ struct sd_obj {
 	uint32_t users; /* destroy is EBUSY while > 0 */
 	struct sd_ctx *ctx;
 	uint64_t user_handle;
-	struct sd_channel *async;     /* where its asynchronous events go; NULL: the context's first */
+	struct sd_channel *async; /* where its asynchronous events go; NULL: the context's first */
 	uint32_t events, comp_events; /* how many were sent */
 };
 
@@ -146,11 +146,11 @@ int sd_write_uhw(struct sd_write *w, const void *resp, uint32_t size);
 
 /* The commands of the queue files; uverbs.c has their attributes' ids, sizes and types. A destroy is
  * called with users == 0 only. */
-sd_command_fn sd_cmd_cq_create, sd_cmd_cq_destroy; /* cq.c */
-sd_command_fn sd_cmd_qp_create, sd_cmd_qp_destroy; /* qp.c */
+sd_command_fn sd_cmd_cq_create, sd_cmd_cq_destroy;   /* cq.c */
+sd_command_fn sd_cmd_qp_create, sd_cmd_qp_destroy;   /* qp.c */
 sd_command_fn sd_cmd_srq_create, sd_cmd_srq_destroy; /* srq.c */
-sd_write_fn sd_wr_modify_cq, sd_wr_resize_cq; /* modify_cq is the extended command */
-sd_write_fn sd_wr_modify_qp, sd_wr_query_qp; /* modify_qp: plain and extended, by in_len */
+sd_write_fn sd_wr_modify_cq, sd_wr_resize_cq;	     /* modify_cq is the extended command */
+sd_write_fn sd_wr_modify_qp, sd_wr_query_qp;	     /* modify_qp: plain and extended, by in_len */
 sd_write_fn sd_wr_attach_mcast, sd_wr_detach_mcast;
 sd_write_fn sd_wr_modify_srq, sd_wr_query_srq;
 

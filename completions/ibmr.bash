@@ -2,24 +2,44 @@
 # shellcheck shell=bash
 # bash completion for ibmr(1). test/examples/completion.bats holds it to what `ibmr --help` says.
 
-_ibmr_commands='check devices exec run'
+_ibmr_commands='check compare-swap copy create dereg devices exec fetch-add fill invalidate prefetch read reg run session show verify write'
 _ibmr_global='--deadline --device --format --gid-index --help --port --socket --timeout --version'
 
 # Options of one command beside the global ones.
 _ibmr_options() {
 	case $1 in
 	check) echo '--mr --target' ;;
+	compare-swap) echo '--compare --offset --swap' ;;
+	copy) echo '--from --from-offset --length --to --to-offset' ;;
+	create) echo '--max-klms --split' ;;
 	exec) echo '--' ;;
+	fetch-add) echo '--add --offset' ;;
+	fill) echo '--access --base --count --layout --split' ;;
+	prefetch) echo '--advice --flush --length --offset' ;;
+	read) echo '--length --offset --to-file --unchecked' ;;
+	reg) echo '--access --attach --create --file --file-offset --hugepages --length --map' ;;
 	run) echo '--keep-going' ;;
+	session) echo '--foreground --idle-timeout --max-clients --max-locked --max-message --max-objects' ;;
+	write) echo '--byte --file --hex --length --offset --ramp --unchecked' ;;
 	esac
 }
 
 # Whether an option takes the next word as its value.
 _ibmr_takes_value() {
 	case $1 in
-	--deadline | --device | --format | --gid-index | --mr | --port | --socket | --target | --timeout) return 0 ;;
+	--access | --add | --advice | --attach | --base | --byte | --compare | --count | \
+		--deadline | --device | --file | --file-offset | --flush | --format | --from | \
+		--from-offset | --gid-index | --hex | --hugepages | --idle-timeout | --layout | --length | \
+		--map | --max-clients | --max-klms | --max-locked | --max-message | --max-objects | --mr | \
+		--offset | --port | --ramp | --socket | --split | --swap | --target | --timeout | --to | \
+		--to-file | --to-offset) return 0 ;;
 	esac
 	return 1
+}
+
+# MRs of the running session.
+_ibmr_mrs() {
+	ibmr show --format text 2>/dev/null | sed -n 's/^    name: //p'
 }
 
 # What may follow an option that takes a value; nothing where any text may.
@@ -34,12 +54,27 @@ _ibmr_values() {
 		;;
 	--format) echo 'json jsonl text' ;;
 	--target) echo 'mlx5 rxe soft0' ;;
+	--access) echo 'local_write remote_write remote_read remote_atomic mw_bind on_demand relaxed_ordering hugetlb' ;;
+	--advice) echo 'read write no_fault' ;;
+	--flush) echo 'true false' ;;
+	--from | --to) _ibmr_mrs ;;
+	--idle-timeout) echo '10m 1h' ;;
+	--layout) echo 'list repeat' ;;
+	--map) echo 'private shared' ;;
+	--split) echo auto ;;
 	--timeout | --deadline) echo '1s 10s 1m' ;;
 	esac
 }
 
 _ibmr_reply() {
 	mapfile -t COMPREPLY < <(compgen -W "$1" -- "$2")
+}
+
+# The words of a list with commas: those before the last comma stay.
+_ibmr_list() {
+	local before=''
+	[[ $2 != *,* ]] || before=${2%,*},
+	mapfile -t COMPREPLY < <(compgen -P "$before" -W "$1" -- "${2##*,}")
 }
 
 _ibmr_files() {
@@ -62,8 +97,18 @@ _ibmr_program() {
 	fi
 }
 
+# The argument number $2 of a command.
+_ibmr_argument() {
+	case $1,$2 in
+	run,0 | check,0 | fill,1) _ibmr_files "$3" ;;
+	session,0) _ibmr_reply 'start stop status run' "$3" ;;
+	reg,* | create,* | copy,* | devices,* | session,*) ;;
+	*,0) _ibmr_reply "$(_ibmr_mrs)" "$3" ;;
+	esac
+}
+
 _ibmr() {
-	local cur=${COMP_WORDS[COMP_CWORD]} i word command='' value_of=''
+	local cur=${COMP_WORDS[COMP_CWORD]} i word command='' value_of='' args=0
 	COMPREPLY=()
 	# bash splits words at "=": "--format=js" is "--format" "=" "js"
 	for ((i = 1; i < COMP_CWORD; i++)); do
@@ -78,18 +123,29 @@ _ibmr() {
 				_ibmr_program $((i + 1)) "$cur"
 				return
 			fi
+		elif [[ $command == session && $word == -- ]]; then
+			_ibmr_program "$i" "$cur"
+			return
+		elif [[ $word != -* ]]; then
+			args=$((args + 1))
 		fi
 	done
 	if [ -n "$value_of" ]; then
 		[ "$cur" != = ] || cur=''
-		[ "$value_of" != --socket ] || compopt -o default 2>/dev/null
-		_ibmr_reply "$(_ibmr_values "$value_of")" "$cur"
+		case $value_of in
+		--socket | --file | --to-file) compopt -o default 2>/dev/null ;;
+		esac
+		if [ "$value_of" = --access ]; then
+			_ibmr_list "$(_ibmr_values --access)" "$cur"
+		else
+			_ibmr_reply "$(_ibmr_values "$value_of")" "$cur"
+		fi
 	elif [[ $cur == -* ]]; then
 		_ibmr_reply "$_ibmr_global $(_ibmr_options "$command")" "$cur"
 	elif [ -z "$command" ]; then
 		_ibmr_reply "$_ibmr_commands" "$cur"
-	elif [[ $command == run || $command == check ]]; then
-		_ibmr_files "$cur"
+	else
+		_ibmr_argument "$command" "$args" "$cur"
 	fi
 }
 

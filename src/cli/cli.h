@@ -9,12 +9,14 @@
 #define CLI_H
 
 #include <argp.h>
+#include <jansson.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "fail.h"
+#include "spec.h"
 
 enum cli_format { FORMAT_JSON, FORMAT_JSONL, FORMAT_TEXT };
 
@@ -31,6 +33,10 @@ struct cli_options {
 	const char *target; /* check */
 	const char **mrs;   /* check: each NAME=SIZE as given; owned */
 	size_t num_mrs;
+	/* session */
+	bool foreground;
+	uint32_t idle_ms;					    /* 0: never */
+	uint64_t max_message, max_clients, max_objects, max_locked; /* 0: the default */
 };
 
 struct cli {
@@ -38,7 +44,8 @@ struct cli {
 	const struct command *command; /* NULL until the command word is known */
 	char **args;		       /* the command's arguments, NULL terminated */
 	int num_args;
-	int argc; /* as main got them, for the re-execution */
+	json_t *members; /* of the step, from options; owned; NULL: none */
+	int argc;	 /* as main got them, for the re-execution */
 	char **argv;
 	char **own_argv;   /* argv without the command word; args points into it */
 	uint64_t start_ns; /* CLOCK_MONOTONIC */
@@ -60,6 +67,12 @@ enum cli_key {
 	OPT_KEEP_GOING,
 	OPT_TARGET,
 	OPT_MR,
+	OPT_FOREGROUND,
+	OPT_IDLE_TIMEOUT,
+	OPT_MAX_MESSAGE,
+	OPT_MAX_CLIENTS,
+	OPT_MAX_OBJECTS,
+	OPT_MAX_LOCKED,
 };
 
 struct command {
@@ -69,8 +82,9 @@ struct command {
 	bool rest; /* the first argument ends the options: all that follows belongs to it */
 	const char *summary;
 	const char *doc;
-	const struct argp_option *options; /* its own; ends with {0} */
+	const struct argp_option *options; /* its own; ends with {0}; NULL: the members of verb */
 	int (*run)(struct cli *cli);
+	enum step_do verb; /* of an object command */
 };
 
 extern const struct command commands[]; /* ends with a NULL word */
@@ -86,7 +100,10 @@ int parse_duration(const char *text, uint32_t *ret_ms);
 int cmd_check(struct cli *cli);
 int cmd_devices(struct cli *cli);
 int cmd_exec(struct cli *cli);
+int cmd_object(struct cli *cli);
 int cmd_run(struct cli *cli);
+int cmd_session(struct cli *cli);
+int cmd_show(struct cli *cli);
 
 uint64_t now_ns(void);
 

@@ -118,15 +118,35 @@ static int refuse_empty(const struct source *src, struct fail *f)
 	return -ENODATA;
 }
 
-static int open_file(struct source *src, uint64_t most, struct fail *f)
+int lent_open(const struct lent_file *lent)
+{
+	struct stat st;
+	int fd;
+
+	if (lent->fd < 0) {
+		errno = lent->number;
+		return -1;
+	}
+	if (!fstat(lent->fd, &st) && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)) {
+		errno = ENODEV;
+		return -1;
+	}
+	fd = fcntl(lent->fd, F_DUPFD_CLOEXEC, 0);
+	if (fd >= 0)
+		lseek(fd, 0, SEEK_SET);
+	return fd;
+}
+
+static int open_file(struct source *src, const struct lent_file *lent, uint64_t most,
+		     struct fail *f)
 {
 	struct stat st;
 	int rc = 0;
 
-	src->path = data_path(src->data->text);
+	src->path = lent ? strdup(lent->name) : data_path(src->data->text);
 	if (!src->path)
 		return fail_nomem(f);
-	src->fd = open(src->path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	src->fd = lent ? lent_open(lent) : open(src->path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 	if (src->fd < 0)
 		return io_fail(src, "open", errno, f);
 	if (fstat(src->fd, &st))
@@ -142,8 +162,8 @@ static int open_file(struct source *src, uint64_t most, struct fail *f)
 	return rc;
 }
 
-int source_open(struct source *src, const struct step_data *data, uint64_t length, uint64_t most,
-		struct fail *f)
+int source_open(struct source *src, const struct step_data *data, const struct lent_file *lent,
+		uint64_t length, uint64_t most, struct fail *f)
 {
 	int rc = 0;
 
@@ -152,7 +172,7 @@ int source_open(struct source *src, const struct step_data *data, uint64_t lengt
 		src->length = data->bytes;
 	if (data->kind == DATA_FILE) {
 		src->length = 0;
-		rc = open_file(src, most, f);
+		rc = open_file(src, lent, most, f);
 	}
 	if (rc)
 		source_close(src);

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "fail.h"
+#include "lent.h"
 #include "spec.h"
 
 #define DATA_CHUNK (1u << 20) /* bytes on their way at a time */
@@ -21,15 +22,20 @@ struct source {
 };
 
 /* length is for ramp and byte; hex and files have their own. What cannot tell its size is read until it
- * is longer than most. A file without a byte is io. */
-int source_open(struct source *src, const struct step_data *data, uint64_t length, uint64_t most,
-		struct fail *f);
+ * is longer than most. A file without a byte is io. lent is the file when the client opened it, else
+ * NULL. */
+int source_open(struct source *src, const struct step_data *data, const struct lent_file *lent,
+		uint64_t length, uint64_t most, struct fail *f);
 /* The next num bytes; there are so many. */
 int source_read(struct source *src, uint8_t *buf, size_t num, struct fail *f);
 void source_close(struct source *src);
 
 /* Like source_open for a plan that is only checked: length 0 when a file tells it by ending only. */
 int source_length(const struct step_data *data, uint64_t *ret_length, struct fail *f);
+
+/* A descriptor of our own on a lent file, at its start; -1 with errno set. ENODEV: it is neither a file nor a
+ * folder, which a session would wait for. */
+int lent_open(const struct lent_file *lent);
 
 /* A file name of a document with $TMPDIR at its start resolved; to be freed. NULL: no memory. */
 char *data_path(const char *name);

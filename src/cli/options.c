@@ -15,6 +15,7 @@
 #include "cli.h"
 #include "out.h"
 #include "spec.h"
+#include "step_options.h"
 
 static const struct argp_option global_options[] = {
 	{ "device", OPT_DEVICE, "DEVICE", 0,
@@ -111,6 +112,30 @@ static int add_mr(struct parse *p, const char *arg)
 	return 0;
 }
 
+static int parse_size(struct parse *p, const char *option, const char *arg, uint64_t *ret_size)
+{
+	struct fail scratch;
+
+	if (spec_number_text(arg, strlen(arg), NULL, ret_size, &scratch) || *ret_size == 0 ||
+	    *ret_size > INT64_MAX)
+		return bad_value(p, option, arg, "a size above 0, as in ibmr-spec(5)");
+	return 0;
+}
+
+/* A member of the step that the command is. */
+static int take_member(struct parse *p, int key, const char *arg)
+{
+	struct cli *cli = p->cli;
+
+	if (key < OPT_MEMBER || key >= OPT_MEMBERS_END || !cli->command || cli->command->options)
+		return ARGP_ERR_UNKNOWN;
+	if (!cli->members)
+		cli->members = json_object();
+	if (!cli->members)
+		return fail_nomem(p->fail);
+	return step_option_set(cli->command->verb, key, arg, cli->members, p->fail);
+}
+
 static int take_option(struct parse *p, int key, const char *arg)
 {
 	struct cli_options *opts = &p->cli->opts;
@@ -155,6 +180,22 @@ static int take_option(struct parse *p, int key, const char *arg)
 		return *arg ? 0 : bad_value(p, "target", arg, "the name of a device");
 	case OPT_MR:
 		return add_mr(p, arg);
+	case OPT_FOREGROUND:
+		opts->foreground = true;
+		return 0;
+	case OPT_IDLE_TIMEOUT:
+		return parse_duration(arg, &opts->idle_ms)
+			       ? bad_value(p, "idle-timeout", arg,
+					   "an integer above 0 with ms, s, m or h")
+			       : 0;
+	case OPT_MAX_MESSAGE:
+		return parse_size(p, "max-message", arg, &opts->max_message);
+	case OPT_MAX_CLIENTS:
+		return parse_size(p, "max-clients", arg, &opts->max_clients);
+	case OPT_MAX_OBJECTS:
+		return parse_size(p, "max-objects", arg, &opts->max_objects);
+	case OPT_MAX_LOCKED:
+		return parse_size(p, "max-locked", arg, &opts->max_locked);
 	case OPT_HELP:
 		p->help = true;
 		return 0;
@@ -162,7 +203,7 @@ static int take_option(struct parse *p, int key, const char *arg)
 		p->version = true;
 		return 0;
 	default:
-		return ARGP_ERR_UNKNOWN;
+		return take_member(p, key, arg);
 	}
 }
 
@@ -264,6 +305,11 @@ static int look_at_option(struct parse *p, const struct argp_option *own, char *
 	return 0;
 }
 
+static const struct argp_option *options_of(const struct command *command)
+{
+	return command->options ? command->options : step_options(command->verb);
+}
+
 static const struct command *find_command(const char *word)
 {
 	const struct command *c;
@@ -320,7 +366,7 @@ static int look(struct parse *p, int argc, char **argv)
 			options = true;
 			cli->command = find_command(argv[i]);
 			if (cli->command)
-				own = cli->command->options;
+				own = options_of(cli->command);
 			else
 				rc = unknown_command(p, argv[i]);
 			from = i + 1;
@@ -363,7 +409,7 @@ static void command_list(char *buf, size_t size)
 	snprintf(buf, size, "An RDMA memory-region toolkit.\n\nCommands:\n");
 	for (c = commands; c->word; c++) {
 		used = strlen(buf);
-		snprintf(buf + used, size - used, "  %-8s  %s\n", c->word, c->summary);
+		snprintf(buf + used, size - used, "  %-12s  %s\n", c->word, c->summary);
 	}
 	used = strlen(buf);
 	snprintf(buf + used, size - used,
@@ -456,7 +502,7 @@ int cli_parse(struct cli *cli, int argc, char **argv, int *ret_status, struct fa
 		return rc;
 	if (cli->command) {
 		/* argp never frees what it makes of a table without an entry */
-		argp.options = cli->command->options->name ? cli->command->options : NULL;
+		argp.options = options_of(cli->command)->name ? options_of(cli->command) : NULL;
 		argp.args_doc = *cli->command->args ? cli->command->args : NULL;
 		argp.doc = cli->command->doc;
 	}
@@ -481,6 +527,7 @@ int cli_parse(struct cli *cli, int argc, char **argv, int *ret_status, struct fa
 
 void cli_free(struct cli *cli)
 {
+	json_decref(cli->members);
 	free(cli->opts.mrs);
 	free(cli->own_argv);
 }

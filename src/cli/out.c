@@ -104,13 +104,35 @@ void writer_fail(struct writer *w, const struct fail *fail)
 	writer_end(w, '}');
 }
 
+/* In documents a command is spelled as the step of that name. */
+static void write_command(struct writer *w, const struct cli *cli)
+{
+	char word[32];
+	char *c;
+
+	writer_key(w, "command");
+	if (!cli->command) {
+		writer_null(w);
+		return;
+	}
+	snprintf(word, sizeof(word), "%s", cli->command->word);
+	for (c = word; *c; c++)
+		*c = *c == '-' ? '_' : *c;
+	writer_string(w, word);
+}
+
 void answer_head(struct writer *w, const struct cli *cli, bool ok, const struct answer_device *dev)
+{
+	answer_head_after(w, cli, ok, dev, now_ns() - cli->start_ns);
+}
+
+void answer_head_after(struct writer *w, const struct cli *cli, bool ok,
+		       const struct answer_device *dev, uint64_t ns)
 {
 	writer_begin(w, '{');
 	writer_key(w, "schema");
 	writer_int(w, 1);
-	writer_key(w, "command");
-	writer_string(w, cli->command ? cli->command->word : NULL);
+	write_command(w, cli);
 	writer_key(w, "ok");
 	writer_bool(w, ok);
 	writer_key(w, "device");
@@ -125,7 +147,7 @@ void answer_head(struct writer *w, const struct cli *cli, bool ok, const struct 
 		writer_null(w);
 	}
 	writer_key(w, "elapsed_us");
-	writer_micros(w, now_ns() - cli->start_ns);
+	writer_micros(w, ns);
 }
 
 void complain(const struct cli *cli, const struct fail *fail)
@@ -156,12 +178,18 @@ int answer_end(struct writer *w, const struct cli *cli, int status)
 
 int answer_fail(const struct cli *cli, const struct answer_device *dev, const struct fail *fail)
 {
+	return answer_fail_on(cli, STDOUT_FILENO, dev, fail);
+}
+
+int answer_fail_on(const struct cli *cli, int fd, const struct answer_device *dev,
+		   const struct fail *fail)
+{
 	struct writer w;
 
 	complain(cli, fail);
 	if (cli->opts.format == FORMAT_TEXT)
 		return fail_exit_status(fail);
-	writer_init(&w, STDOUT_FILENO, cli->opts.format == FORMAT_JSONL);
+	writer_init(&w, fd, cli->opts.format == FORMAT_JSONL);
 	answer_head(&w, cli, false, dev);
 	writer_key(&w, "error");
 	writer_fail(&w, fail);

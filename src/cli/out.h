@@ -54,6 +54,9 @@ struct answer_device {
 
 /* The head of every document: schema, command, ok, device and the time so far. */
 void answer_head(struct writer *w, const struct cli *cli, bool ok, const struct answer_device *dev);
+/* The same with a time that somebody else measured. */
+void answer_head_after(struct writer *w, const struct cli *cli, bool ok,
+		       const struct answer_device *dev, uint64_t ns);
 /* Finish the document and turn a failed write into the exit status. */
 int answer_end(struct writer *w, const struct cli *cli, int status);
 
@@ -61,6 +64,8 @@ int answer_end(struct writer *w, const struct cli *cli, int status);
  * that there was no memory for it. */
 int answer_result(const struct cli *cli, const struct answer_device *dev, json_t *result);
 int answer_fail(const struct cli *cli, const struct answer_device *dev, const struct fail *fail);
+int answer_fail_on(const struct cli *cli, int fd, const struct answer_device *dev,
+		   const struct fail *fail);
 
 /* The failure in words for people, on standard error. */
 void complain(const struct cli *cli, const struct fail *fail);

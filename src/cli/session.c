@@ -163,6 +163,32 @@ int session_free_name(const struct session *s, const char *name, struct fail *re
 	return -EEXIST;
 }
 
+int session_room(const struct session *s, uint64_t locked, struct fail *reterr)
+{
+	uint64_t have;
+
+	if (s->max_objects && s->num_objects >= s->max_objects) {
+		fail_set(reterr, FAIL_LIMIT, "the session holds %zu MRs, its most", s->num_objects);
+		reterr->cause = "session_objects";
+		reterr->err = ENOSPC;
+		fail_hint(reterr, "dereg some, or start the session with a larger --max-objects");
+		return -ENOSPC;
+	}
+	have = s->max_locked ? ibmr_ctx_locked_bytes(s->ctx) : 0;
+	if (s->max_locked && (have > s->max_locked || locked > s->max_locked - have)) {
+		fail_set(reterr, FAIL_LIMIT,
+			 "%llu bytes on top of the %llu that the session locks are over its most, "
+			 "%llu",
+			 (unsigned long long)locked, (unsigned long long)have,
+			 (unsigned long long)s->max_locked);
+		reterr->cause = "session_locked";
+		reterr->err = ENOSPC;
+		fail_hint(reterr, "dereg some, or start the session with a larger --max-locked");
+		return -ENOSPC;
+	}
+	return 0;
+}
+
 int session_add(struct session *s, const char *name, struct ibmr_mr *mr, struct object **ret_object,
 		struct fail *reterr)
 {

@@ -11,6 +11,7 @@
 
 #include "../lib/ibmr.h"
 #include "fail.h"
+#include "lent.h"
 #include "spec.h"
 
 struct object;
@@ -50,6 +51,9 @@ struct session {
 	void *names; /* tsearch(3) tree of struct object */
 	struct object *first;
 	size_t num_objects;
+	size_t max_objects;	 /* 0: any number */
+	uint64_t max_locked;	 /* bytes that its MRs may lock; 0: what the system allows */
+	const struct lent *lent; /* the files of this request; NULL: they are opened by name */
 };
 
 struct session_opts {
@@ -79,6 +83,8 @@ int session_free_name(const struct session *s, const char *name, struct fail *re
 /* Name an MR; the session owns it on success. The name is not taken yet. */
 int session_add(struct session *s, const char *name, struct ibmr_mr *mr, struct object **ret_object,
 		struct fail *reterr);
+/* Whether one more MR, which locks so many bytes, is within the session's own limits. */
+int session_room(const struct session *s, uint64_t locked, struct fail *reterr);
 /* Forget an MR that is deregistered. */
 void session_remove(struct session *s, struct object *object);
 void fill_record_clear(struct fill_record *fill);

@@ -145,8 +145,8 @@ int step_write(struct session *s, const struct step *step, struct reply *reply)
 	if (session_is_dry(s)) {
 		rc = write_dry(s, step, object->mr, &src.length, f);
 	} else {
-		rc = source_open(&src, &w->data, rest(object->mr, w->offset, w->data.bytes),
-				 UINT32_MAX, f);
+		rc = source_open(&src, &w->data, s->lent ? &s->lent->file : NULL,
+				 rest(object->mr, w->offset, w->data.bytes), UINT32_MAX, f);
 		if (!rc)
 			rc = write_all(s, step, object->mr, &src, &crc, f);
 		source_close(&src);
@@ -166,6 +166,7 @@ int step_write(struct session *s, const struct step *step, struct reply *reply)
 struct sink {
 	uint32_t crc;
 	int fd; /* to_file, or -1 */
+	const struct lent_file *lent;
 	char *path;
 	uint8_t *kept; /* the first bytes, as many as are shown or compared */
 	uint64_t keep;
@@ -180,7 +181,8 @@ static int sink_fail(const struct sink *sink, const char *call, struct fail *f)
 	return rc;
 }
 
-static int sink_open(struct sink *sink, const struct step *step, uint64_t length, struct fail *f)
+static int sink_open(const struct session *s, struct sink *sink, const struct step *step,
+		     uint64_t length, struct fail *f)
 {
 	const char *hex = json_string_value(json_object_get(step->expect, "hex"));
 	const struct at at = { .name = "to_file" };
@@ -195,6 +197,11 @@ static int sink_open(struct sink *sink, const struct step *step, uint64_t length
 	}
 	if (!step->read.to_file)
 		return 0;
+	if (s->lent) {
+		sink->lent = &s->lent->to_file;
+		sink->path = strdup(sink->lent->name);
+		return sink->path ? 0 : fail_nomem(f);
+	}
 	if (!strcmp(step->read.to_file, "-")) {
 		fail_set(f, FAIL_IO, "to_file '-': standard output holds the answer");
 		f->err = EINVAL;
@@ -210,6 +217,12 @@ static int sink_open(struct sink *sink, const struct step *step, uint64_t length
 /* The file is made when the first bytes are there: a refused read leaves what it was. */
 static int sink_file(struct sink *sink, struct fail *f)
 {
+	if (sink->lent) {
+		sink->fd = lent_open(sink->lent);
+		if (sink->fd >= 0 && ftruncate(sink->fd, 0))
+			return sink_fail(sink, "ftruncate", f);
+		return sink->fd < 0 ? sink_fail(sink, "open", f) : 0;
+	}
 	sink->fd = open(sink->path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0666);
 	return sink->fd < 0 ? sink_fail(sink, "open", f) : 0;
 }
@@ -308,7 +321,7 @@ int step_read(struct session *s, const struct step *step, struct reply *reply)
 	if (rc)
 		return rc;
 	length = rest(object->mr, step->read.offset, step->read.length);
-	rc = sink_open(&sink, step, session_is_dry(s) ? 0 : length, f);
+	rc = sink_open(s, &sink, step, session_is_dry(s) ? 0 : length, f);
 	if (!rc)
 		rc = read_all(s, step, object->mr, length, &sink, f);
 	rc = sink_close(&sink, rc, f);

@@ -77,7 +77,7 @@ static int init_memory(struct session *s, const struct step_data *init, const st
 			return rc;
 		return length > info.length ? refuse_init(f, length, info.length) : 0;
 	}
-	rc = source_open(&src, init, info.length, info.length, f);
+	rc = source_open(&src, init, s->lent ? &s->lent->init : NULL, info.length, info.length, f);
 	if (rc)
 		return rc;
 	if (src.length > info.length)
@@ -88,7 +88,8 @@ static int init_memory(struct session *s, const struct step_data *init, const st
 	return rc;
 }
 
-static void reg_spec(const struct step *step, const char *path, struct ibmr_mr_spec *spec)
+static void reg_spec(const struct session *s, const struct step *step, const char *path,
+		     struct ibmr_mr_spec *spec)
 {
 	const struct step_reg *reg = &step->reg;
 
@@ -105,6 +106,10 @@ static void reg_spec(const struct step *step, const char *path, struct ibmr_mr_s
 		.file_flags = (reg->map_shared ? IBMR_FILE_SHARED : 0u) |
 			      (reg->create ? IBMR_FILE_CREATE : 0u),
 	};
+	if (reg->file && s->lent) {
+		spec->file_flags |= IBMR_FILE_OPEN;
+		spec->fd = s->lent->file.fd >= 0 ? s->lent->file.fd : -s->lent->file.number;
+	}
 }
 
 static int name_mr(struct session *s, const char *name, struct ibmr_mr *mr,
@@ -124,11 +129,12 @@ static int name_mr(struct session *s, const char *name, struct ibmr_mr *mr,
 }
 
 /* Two MRs over one shared file are the same bytes at two addresses. */
-static void note_file(struct object *object, const struct step_reg *reg, const char *path)
+static void note_file(const struct session *s, struct object *object, const struct step_reg *reg,
+		      const char *path)
 {
 	struct stat st;
 
-	if (!path || !reg->map_shared || stat(path, &st))
+	if (!path || !reg->map_shared || (s->lent ? fstat(s->lent->file.fd, &st) : stat(path, &st)))
 		return;
 	object->shared_file = true;
 	object->dev = st.st_dev;
@@ -146,19 +152,27 @@ static int reg_named(struct session *s, const struct step *step, const char *pat
 	struct ibmr_err err;
 	int rc;
 
-	reg_spec(step, path, &spec);
+	reg_spec(s, step, path, &spec);
 	rc = ibmr_mr_reg(s->ctx, &spec, &mr, &err);
 	if (rc)
 		return session_fail(&err, rc, NULL, f);
-	rc = init_memory(s, &step->reg.init, mr, f);
+	rc = session_room(s, 0, f);
+	if (!rc)
+		rc = init_memory(s, &step->reg.init, mr, f);
 	if (rc) {
 		ibmr_mr_dereg(mr, NULL);
 		return rc;
 	}
 	rc = name_mr(s, step->mr, mr, &object, reply);
 	if (object)
-		note_file(object, &step->reg, path);
+		note_file(s, object, &step->reg, path);
 	return rc;
+}
+
+/* What is known before: the rest of a file is looked at when it is there. */
+static uint64_t locked_by(const struct step_reg *reg)
+{
+	return reg->access & IBMR_ACCESS_ON_DEMAND || reg->length == IBMR_TO_END ? 0 : reg->length;
 }
 
 int step_reg(struct session *s, const struct step *step, struct reply *reply)
@@ -174,8 +188,11 @@ int step_reg(struct session *s, const struct step *step, struct reply *reply)
 		return refuse_later(f, "attach", "attach: shared MRs are not in this version");
 	if (step->reg.share)
 		return refuse_later(f, "access", "shared_*: shared MRs are not in this version");
+	rc = session_room(s, locked_by(&step->reg), f);
+	if (rc)
+		return rc;
 	if (step->reg.file) {
-		path = data_path(step->reg.file);
+		path = s->lent ? strdup(s->lent->file.name) : data_path(step->reg.file);
 		if (!path)
 			return fail_nomem(f);
 	}
@@ -199,6 +216,9 @@ int step_create(struct session *s, const struct step *step, struct reply *reply)
 		return rc;
 	if (step->create.split)
 		return refuse_later(f, "split", "split: trees of keys are not in this version");
+	rc = session_room(s, 0, f);
+	if (rc)
+		return rc;
 	rc = ibmr_mr_create(s->ctx, step->mr, step->create.max_klms, &mr, &err);
 	return rc ? session_fail(&err, rc, NULL, f) : name_mr(s, step->mr, mr, &object, reply);
 }

@@ -72,7 +72,7 @@ static int check_file_flags(const struct ibmr_mr_spec *spec, struct ibmr_err *er
 {
 	if (!spec->path)
 		return ibmri_refuse(err, IBMR_E_ARGUMENT, ORIGIN, "no file is named");
-	if (spec->file_flags & ~(unsigned)(IBMR_FILE_SHARED | IBMR_FILE_CREATE))
+	if (spec->file_flags & ~(unsigned)(IBMR_FILE_SHARED | IBMR_FILE_CREATE | IBMR_FILE_OPEN))
 		return ibmri_refuse(err, IBMR_E_ARGUMENT, ORIGIN, "file flags 0x%x are not known",
 				    spec->file_flags);
 	if (spec->file_flags & IBMR_FILE_CREATE && !(spec->file_flags & IBMR_FILE_SHARED))
@@ -167,6 +167,12 @@ static int open_file(const struct ibmr_mr_spec *spec, struct ibmri_mem *mem, int
 		(spec->file_flags & IBMR_FILE_SHARED ? O_RDWR : O_RDONLY) | O_CLOEXEC | O_NONBLOCK;
 	int fd;
 
+	if (spec->file_flags & IBMR_FILE_OPEN) {
+		*ret_fd = spec->fd < 0 ? -1 : fcntl(spec->fd, F_DUPFD_CLOEXEC, 0);
+		if (spec->fd < 0)
+			errno = -spec->fd;
+		return *ret_fd < 0 ? file_failed("open", spec, "opened", err) : 0;
+	}
 	if (spec->file_flags & IBMR_FILE_CREATE) {
 		fd = open(spec->path, flags | O_CREAT | O_EXCL, 0666);
 		if (fd >= 0) {
@@ -263,7 +269,9 @@ void ibmri_file_undo(struct ibmri_mem *mem, const struct ibmr_mr_spec *spec, str
 	if (mem->made && unlink(spec->path))
 		ibmri_err_more(err, "; and '%s' cannot be removed again: %s", spec->path,
 			       strerror(errno));
-	else if (mem->longer && !mem->made && truncate(spec->path, (off_t)mem->old_size))
+	else if (mem->longer && !mem->made &&
+		 (spec->file_flags & IBMR_FILE_OPEN ? ftruncate(spec->fd, (off_t)mem->old_size)
+						    : truncate(spec->path, (off_t)mem->old_size)))
 		ibmri_err_more(err, "; and '%s' cannot be cut back to %" PRIu64 " bytes: %s",
 			       spec->path, mem->old_size, strerror(errno));
 	ibmri_mem_put(mem);

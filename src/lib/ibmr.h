@@ -195,6 +195,7 @@ enum ibmr_mem {
 enum ibmr_file_flags {
 	IBMR_FILE_SHARED = 1u << 0, /* writes reach the file; else a private copy */
 	IBMR_FILE_CREATE = 1u << 1, /* make it, or lengthen it, to hold the range (needs SHARED) */
+	IBMR_FILE_OPEN = 1u << 2,   /* it is open as fd; path is for messages only */
 };
 
 struct ibmr_mr_spec {
@@ -207,6 +208,7 @@ struct ibmr_mr_spec {
 	const char *path;
 	uint64_t file_offset; /* any; need not be page aligned */
 	unsigned file_flags;
+	int fd; /* with OPEN: the caller's, which may be closed afterwards; or -errno: opening failed */
 };
 
 /* Register memory. Errors: access (a flag the rules or the device refuse, by name), limit

@@ -85,6 +85,17 @@ run_examples() {
 	run_examples ibmr-exec.1
 }
 
+@test "the examples of ibmr-session(1) run as shown" {
+	run_examples ibmr-session.1
+}
+
+@test "the examples of the commands on MRs run as shown" {
+	for page in reg create fill dereg prefetch write fetch-add show; do
+		rm -rf "$BATS_TEST_TMPDIR/folder"
+		run_examples "ibmr-$page.1"
+	done
+}
+
 @test "the examples of ibmr-spec(5) run as shown" {
 	run_examples ibmr-spec.5
 }

@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "place.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "cli.h"
+
+#define START_HINT "ibmr session start --device soft0 starts one on the software device"
+
+/* ---- the path ------------------------------------------------------------------------- */
+
+static int place_fail(struct fail *f, const char *cause, int number, const char *call,
+		      const char *path, const char *why)
+{
+	int rc = fail_sys(f, FAIL_SESSION, call, number, "%s: %s", path, why);
+
+	f->cause = cause;
+	return rc;
+}
+
+/* Ours, a folder and no link to one, closed to others. */
+static int check_folder(const char *path, struct fail *f)
+{
+	struct stat st;
+
+	if (lstat(path, &st))
+		return place_fail(f, errno == ENOENT ? "not_running" : "folder", errno, "lstat",
+				  path, strerror(errno));
+	if (!S_ISDIR(st.st_mode))
+		return place_fail(f, "folder", ENOTDIR, "lstat", path, "not a folder");
+	if (st.st_uid != geteuid())
+		return place_fail(f, "not_owner", EPERM, "lstat", path, "belongs to another user");
+	if (st.st_mode & 077)
+		return place_fail(f, "folder", EPERM, "lstat", path, "others may enter it");
+	return 0;
+}
+
+/* $XDG_RUNTIME_DIR counts only when it is this user's: su and sudo hand on another's. */
+static bool runtime_folder(char *buf, size_t size)
+{
+	const char *dir = secure_getenv("XDG_RUNTIME_DIR");
+	struct stat st;
+	int n;
+
+	if (!dir || dir[0] != '/' || stat(dir, &st) || !S_ISDIR(st.st_mode) ||
+	    st.st_uid != geteuid())
+		return false;
+	n = snprintf(buf, size, "%s/ibmr", dir);
+	return n > 0 && (size_t)n < size;
+}
+
+static int default_path(bool make, char *buf, size_t size, struct fail *f)
+{
+	char folder[PATH_MAX - 32];
+	int rc, n;
+
+	if (!runtime_folder(folder, sizeof(folder)))
+		snprintf(folder, sizeof(folder), "/tmp/ibmr-%u", (unsigned)geteuid());
+	if (make && mkdir(folder, 0700) && errno != EEXIST)
+		return place_fail(f, "folder", errno, "mkdir", folder, strerror(errno));
+	rc = check_folder(folder, f);
+	if (rc)
+		return rc;
+	n = snprintf(buf, size, "%s/session.sock", folder);
+	return n > 0 && (size_t)n < size ? 0 : -ENAMETOOLONG;
+}
+
+static int absolute_path(const char *socket, char *buf, size_t size, struct fail *f)
+{
+	char cwd[PATH_MAX];
+	int n;
+
+	if (socket[0] == '/') {
+		n = snprintf(buf, size, "%s", socket);
+	} else {
+		if (!getcwd(cwd, sizeof(cwd)))
+			return place_fail(f, "folder", errno, "getcwd", socket, strerror(errno));
+		n = snprintf(buf, size, "%s/%s", cwd, socket);
+	}
+	if (n < 0 || (size_t)n >= size)
+		return place_fail(f, "folder", ENAMETOOLONG, "bind", socket,
+				  "the name is too long");
+	return 0;
+}
+
+int place_open(const char *socket, bool make, struct place *ret_place, struct fail *f)
+{
+	struct place *p = ret_place;
+	char *slash;
+	int rc;
+
+	*p = (struct place){ .dir = -1, .lock = -1, .listener = -1 };
+	rc = socket ? absolute_path(socket, p->path, sizeof(p->path), f)
+		    : default_path(make, p->path, sizeof(p->path), f);
+	if (rc) {
+		if (f->cause && !strcmp(f->cause, "not_running"))
+			fail_hint(f, START_HINT);
+		return rc;
+	}
+	slash = strrchr(p->path, '/');
+	*slash = '\0';
+	p->base = slash + 1;
+	p->dir = open(*p->path ? p->path : "/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	rc = errno;
+	*slash = '/';
+	if (p->dir < 0)
+		return place_fail(f, rc == EACCES ? "not_owner" : "folder", rc, "open", p->path,
+				  strerror(rc));
+	if (!*p->base || strlen(p->base) > NAME_MAX - 8) {
+		close(p->dir);
+		return place_fail(f, "folder", EINVAL, "bind", p->path, "not a name for a socket");
+	}
+	return 0;
+}
+
+/* An address holds about a hundred bytes; a longer path goes by the folder's descriptor. */
+static int address(const struct place *p, struct sockaddr_un *ret_addr, socklen_t *ret_len)
+{
+	int n;
+
+	memset(ret_addr, 0, sizeof(*ret_addr));
+	ret_addr->sun_family = AF_UNIX;
+	n = snprintf(ret_addr->sun_path, sizeof(ret_addr->sun_path), "%s", p->path);
+	if (n < 0 || (size_t)n >= sizeof(ret_addr->sun_path))
+		n = snprintf(ret_addr->sun_path, sizeof(ret_addr->sun_path), "/proc/self/fd/%d/%s",
+			     p->dir, p->base);
+	if (n < 0 || (size_t)n >= sizeof(ret_addr->sun_path))
+		return -ENAMETOOLONG;
+	*ret_len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + (size_t)n + 1);
+	return 0;
+}
+
+/* ---- listening --------------------------------------------------------------------------- */
+
+static void lock_name(const struct place *p, char buf[NAME_MAX + 1])
+{
+	snprintf(buf, NAME_MAX + 1, "%s.lock", p->base);
+}
+
+static int running(const struct place *p, struct fail *f)
+{
+	place_fail(f, "running", EADDRINUSE, "flock", p->path, "a session is running there");
+	fail_hint(f, "ibmr session stop ends it; --socket names another place");
+	return -EADDRINUSE;
+}
+
+/* The file may be removed by the one who held it between our open and our lock: then again. */
+int place_lock(struct place *place, struct fail *f)
+{
+	char name[NAME_MAX + 1];
+	struct stat ours, there;
+	int fd;
+
+	lock_name(place, name);
+	for (;;) {
+		fd = openat(place->dir, name,
+			    O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY | O_NONBLOCK,
+			    0600);
+		if (fd < 0)
+			return place_fail(f, "folder", errno, "open", place->path, strerror(errno));
+		if (flock(fd, LOCK_EX | LOCK_NB)) {
+			int number = errno;
+
+			close(fd);
+			if (number == EWOULDBLOCK)
+				return running(place, f);
+			return place_fail(f, "folder", number, "flock", place->path,
+					  strerror(number));
+		}
+		if (!fstat(fd, &ours) && !fstatat(place->dir, name, &there, AT_SYMLINK_NOFOLLOW) &&
+		    ours.st_ino == there.st_ino && ours.st_dev == there.st_dev) {
+			place->lock = fd;
+			return 0;
+		}
+		close(fd);
+	}
+}
+
+/* With the lock, a socket that is there belongs to nobody any more. */
+static int remove_stale(const struct place *p, struct fail *f)
+{
+	struct stat st;
+
+	if (fstatat(p->dir, p->base, &st, AT_SYMLINK_NOFOLLOW))
+		return errno == ENOENT ? 0
+				       : place_fail(f, "folder", errno, "fstatat", p->path,
+						    strerror(errno));
+	if (!S_ISSOCK(st.st_mode))
+		return place_fail(f, "not_a_socket", EEXIST, "bind", p->path,
+				  "there is something that is no socket");
+	if (st.st_uid != geteuid())
+		return place_fail(f, "not_owner", EPERM, "bind", p->path,
+				  "the socket belongs to another user");
+	if (unlinkat(p->dir, p->base, 0) && errno != ENOENT)
+		return place_fail(f, "folder", errno, "unlink", p->path, strerror(errno));
+	return 0;
+}
+
+static int bind_socket(struct place *p, struct fail *f)
+{
+	struct sockaddr_un addr;
+	socklen_t len = 0;
+	mode_t mask;
+	int rc, fd;
+
+	rc = address(p, &addr, &len);
+	if (rc)
+		return place_fail(f, "folder", -rc, "bind", p->path, "the name is too long");
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return place_fail(f, "folder", errno, "socket", p->path, strerror(errno));
+	mask = umask(0177);
+	rc = bind(fd, (struct sockaddr *)&addr, len) ? errno : 0;
+	umask(mask);
+	if (!rc && listen(fd, SOMAXCONN))
+		rc = errno;
+	if (rc) {
+		close(fd);
+		return place_fail(f, "folder", rc, "bind", p->path, strerror(rc));
+	}
+	p->listener = fd;
+	return 0;
+}
+
+int place_listen(struct place *place, struct fail *f)
+{
+	int rc;
+
+	rc = remove_stale(place, f);
+	if (!rc)
+		rc = bind_socket(place, f);
+	return rc;
+}
+
+void place_close(struct place *place)
+{
+	char name[NAME_MAX + 1];
+
+	if (place->listener >= 0) {
+		unlinkat(place->dir, place->base, 0);
+		close(place->listener);
+	}
+	if (place->lock >= 0) {
+		lock_name(place, name);
+		unlinkat(place->dir, name, 0);
+		close(place->lock);
+	}
+	if (place->dir >= 0)
+		close(place->dir);
+	place->dir = place->lock = place->listener = -1;
+}
+
+/* ---- connecting ----------------------------------------------------------------------------- */
+
+static int not_running(const struct place *p, int number, const char *call, const char *why,
+		       struct fail *f)
+{
+	place_fail(f, "not_running", number, call, p->path, why);
+	fail_hint(f, START_HINT);
+	return -number;
+}
+
+static int check_owner(const struct place *p, struct fail *f)
+{
+	struct stat st;
+
+	if (fstatat(p->dir, p->base, &st, AT_SYMLINK_NOFOLLOW)) {
+		if (errno == ENOENT)
+			return not_running(p, ENOENT, "fstatat", "no session listens there", f);
+		return place_fail(f, errno == EACCES ? "not_owner" : "folder", errno, "fstatat",
+				  p->path, strerror(errno));
+	}
+	if (!S_ISSOCK(st.st_mode))
+		return place_fail(f, "not_a_socket", ENOTSOCK, "connect", p->path, "not a socket");
+	if (st.st_uid != geteuid())
+		return place_fail(f, "not_owner", EPERM, "connect", p->path,
+				  "the session is another user's");
+	return 0;
+}
+
+static int check_peer(const struct place *p, int fd, struct fail *f)
+{
+	struct ucred peer;
+	socklen_t len = sizeof(peer);
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len))
+		return place_fail(f, "folder", errno, "getsockopt", p->path, strerror(errno));
+	if (peer.uid != geteuid())
+		return place_fail(f, "not_owner", EPERM, "connect", p->path,
+				  "what listens there is another user's");
+	return 0;
+}
+
+static int connect_socket(const struct place *p, int fd, struct fail *f)
+{
+	const struct timeval most = { 10, 0 }; /* a backlog that nobody takes from */
+	struct sockaddr_un addr;
+	socklen_t len = 0;
+	int rc;
+
+	rc = address(p, &addr, &len);
+	if (rc)
+		return place_fail(f, "folder", -rc, "connect", p->path, "the name is too long");
+	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &most, sizeof(most));
+	while (connect(fd, (struct sockaddr *)&addr, len)) {
+		if (errno == EINTR && signals_check(f))
+			return -EINTR;
+		if (errno == EINTR)
+			continue;
+		if (errno == ECONNREFUSED || errno == ENOENT)
+			return not_running(p, errno, "connect", "no session listens there", f);
+		return place_fail(f, errno == EACCES ? "not_owner" : "busy", errno, "connect",
+				  p->path, strerror(errno));
+	}
+	if (fcntl(fd, F_SETFL, O_NONBLOCK))
+		return place_fail(f, "folder", errno, "fcntl", p->path, strerror(errno));
+	return check_peer(p, fd, f);
+}
+
+int place_connect(const struct place *place, int *ret_fd, struct fail *f)
+{
+	int rc, fd;
+
+	rc = check_owner(place, f);
+	if (rc)
+		return rc;
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return place_fail(f, "folder", errno, "socket", place->path, strerror(errno));
+	rc = connect_socket(place, fd, f);
+	if (rc) {
+		close(fd);
+		return rc;
+	}
+	*ret_fd = fd;
+	return 0;
+}

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "step_options.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "utf8.h"
+
+#define MOST_OPTIONS 16
+
+/* How a member looks as an option. One without a row, a list or an object, is none. */
+static const struct words {
+	const char *name, *arg, *doc;
+} words[] = {
+	{ "length", "SIZE", "Bytes (default: to the end)" },
+	{ "file", "FILE", "A file's bytes; - is standard input for write" },
+	{ "file_offset", "SIZE", "Where in the file the MR begins (default: 0)" },
+	{ "map", "HOW", "private (default), or shared: writes reach the file" },
+	{ "create", NULL, "Make the file, or lengthen it; needs map shared" },
+	{ "hugepages", "SIZE", "In huge pages of this size, e.g. 2MiB" },
+	{ "attach", "NAME", "An MR shared by another process" },
+	{ "access", "WORDS", "Rights, comma separated; see ibmr-spec(5)" },
+	{ "max_klms", "N", "Most entries of a fill" },
+	{ "split", "HOW", "auto: more entries than one key holds become a tree" },
+	{ "layout", "KIND", "list or repeat, in place of the SPEC's" },
+	{ "base", "ADDRESS", "Address of the first byte, in place of the SPEC's" },
+	{ "count", "N", "Cycles of a repeat, in place of the SPEC's" },
+	{ "offset", "SIZE", "From the first byte of the MR (default: 0)" },
+	{ "advice", "WORD", "read (default), write or no_fault" },
+	{ "flush", "true|false", "Wait until it is done (default: true)" },
+	{ "hex", "DIGITS", "Bytes to write, in hex" },
+	{ "ramp", "N", "Bytes N, N+1, ..., modulo 256" },
+	{ "byte", "N", "Every byte is N" },
+	{ "unchecked", NULL, "Leave it to the device to refuse" },
+	{ "to_file", "FILE", "Write the bytes there; -: to standard output" },
+	{ "to", "NAME", "MR to copy to" },
+	{ "to_offset", "SIZE", "Where in it (default: 0)" },
+	{ "from", "NAME", "MR to copy from" },
+	{ "from_offset", "SIZE", "Where in it (default: 0)" },
+	{ "add", "N", "What to add, 64 bits" },
+	{ "compare", "N", "What must be there, 64 bits" },
+	{ "swap", "N", "What takes its place, 64 bits" },
+};
+
+static const struct words *find_words(const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (!strcmp(words[i].name, name))
+			return &words[i];
+	return NULL;
+}
+
+const struct argp_option *step_options(enum step_do verb)
+{
+	static struct argp_option tables[STEP_DO_MAX][MOST_OPTIONS + 1];
+	static char names[STEP_DO_MAX][MOST_OPTIONS][24];
+	const struct member *members;
+	struct argp_option *option = tables[verb];
+	const struct words *w;
+	size_t num, i;
+	char *c;
+
+	if (option->name)
+		return tables[verb];
+	members = step_members(verb, &num);
+	for (i = 0; i < num && option < tables[verb] + MOST_OPTIONS; i++) {
+		w = find_words(members[i].name);
+		if (!w)
+			continue;
+		snprintf(names[verb][i], sizeof(names[verb][i]), "%s", w->name);
+		for (c = names[verb][i]; *c; c++)
+			*c = *c == '_' ? '-' : *c;
+		*option++ = (struct argp_option){ names[verb][i], OPT_MEMBER + (int)i,
+						  w->arg,	  0,
+						  w->doc,	  0 };
+	}
+	return tables[verb];
+}
+
+static bool is_utf8(const char *text)
+{
+	size_t len = strlen(text);
+	size_t n;
+
+	while (len) {
+		n = utf8_char(text, len);
+		if (!n)
+			return false;
+		text += n;
+		len -= n;
+	}
+	return true;
+}
+
+int step_option_text(json_t *members, const char *name, const char *text, struct fail *f)
+{
+	const struct at at = { .name = name };
+
+	if (!is_utf8(text)) {
+		fail_set(f, FAIL_SPEC_VALUE, "%s: the text is not UTF-8", name);
+		fail_at(f, &at);
+		return -EINVAL;
+	}
+	return json_object_set_new(members, name, json_string(text)) ? fail_nomem(f) : 0;
+}
+
+static json_t *list_of(const char *text)
+{
+	json_t *list = json_array();
+	size_t len;
+
+	for (; list && *text; text += len + 1) {
+		len = strcspn(text, ",");
+		if (json_array_append_new(list, json_stringn(text, len))) {
+			json_decref(list);
+			return NULL;
+		}
+		/* what is behind the last comma is a word too, and an empty one is refused */
+		if (!text[len])
+			break;
+		if (!text[len + 1] && json_array_append_new(list, json_string(""))) {
+			json_decref(list);
+			return NULL;
+		}
+	}
+	return list;
+}
+
+/* Numbers stay text: the parser of documents reads them in all their forms. */
+int step_option_set(enum step_do verb, int key, const char *arg, json_t *values, struct fail *f)
+{
+	const struct member *members;
+	const struct member *m;
+	json_t *value;
+	size_t num;
+
+	members = step_members(verb, &num);
+	m = &members[key - OPT_MEMBER];
+	if (json_object_get(values, m->name))
+		return fail_set(f, FAIL_USAGE, "--%s is given twice", m->name);
+	if (arg && m->type != MEMBER_ACCESS && m->type != MEMBER_BOOL)
+		return step_option_text(values, m->name, arg, f);
+	if (arg && m->type == MEMBER_BOOL && strcmp(arg, "true") && strcmp(arg, "false"))
+		return fail_set(f, FAIL_USAGE, "--%s '%s': must be true or false", m->name, arg);
+	if (arg && m->type == MEMBER_ACCESS && !is_utf8(arg))
+		return step_option_text(values, m->name, arg, f);
+	value = m->type == MEMBER_ACCESS ? list_of(arg)
+					 : json_boolean(!arg || !strcmp(arg, "true"));
+	return json_object_set_new(values, m->name, value) ? fail_nomem(f) : 0;
+}

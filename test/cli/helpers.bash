@@ -15,8 +15,25 @@ setup() {
 	cd "$BATS_TEST_TMPDIR" || return
 	export TMPDIR=$BATS_TEST_TMPDIR
 	unset IBMR_DEVICE IBMR_SOCKET
+	[ -z "${session_socket:-}" ] || export IBMR_SOCKET=$session_socket
 	# a program that was not built with the sanitizer may come first
 	export ASAN_OPTIONS="${ASAN_OPTIONS:+$ASAN_OPTIONS:}verify_asan_link_order=0"
+}
+
+# session [ARG...]: a session on soft0 for this test or, in setup_file, for all tests of the file. A
+# teardown of one's own calls session_end, and so does a teardown_file.
+session() {
+	export session_socket=${BATS_TEST_TMPDIR:-$BATS_FILE_TMPDIR}/session.sock
+	export IBMR_SOCKET=$session_socket
+	"$IBMR" session start --device soft0 --idle-timeout 10m "$@" >/dev/null
+}
+
+session_end() {
+	[ -z "${IBMR_SOCKET:-}" ] || "$IBMR" session stop >/dev/null 2>&1 || true
+}
+
+teardown() {
+	[ "${session_socket:-}" != "${BATS_TEST_TMPDIR}/session.sock" ] || session_end
 }
 
 # What a test asks of soft0, added to what the runner does.

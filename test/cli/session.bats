@@ -1,0 +1,300 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-2-Clause
+# Sessions: starting, ending, and the commands on MRs between the two.
+
+load helpers
+
+rights=local_write,remote_write,remote_read,remote_atomic
+
+gone() { # PID: within 5 s
+	local i
+	for ((i = 0; i < 100; i++)); do
+		kill -0 "$1" 2>/dev/null || return 0
+		sleep 0.05
+	done
+	return 1
+}
+
+@test "start says where and what, status how much, stop leaves nothing" {
+	mkdir here
+	export IBMR_SOCKET=$PWD/here/s.sock
+	good session start --device soft0
+	holds '.device == {name: "soft0", software: true} and .result.device == "soft0" and
+		(.result.socket | endswith("/s.sock")) and .result.pid > 1 and (.result.version | length > 0)'
+	pid=$(jq .result.pid <<<"$output")
+	[ "$(stat -c %a here/s.sock)" = 600 ]
+	good reg a --length 8192
+	good session status
+	holds ".result.pid == $pid and .result.mrs == 1 and .result.locked_bytes == 8192"
+	good session stop
+	gone "$pid"
+	[ -z "$(ls here)" ]
+}
+
+@test "no session: each command says how to start one" {
+	export IBMR_SOCKET=$PWD/s.sock
+	for command in "show" "reg a --length 1" "dereg a" "session stop" "session status"; do
+		# shellcheck disable=SC2086
+		bad 5 session $command
+		holds '.error.cause == "not_running" and (.error.hint | contains("ibmr session start"))'
+	done
+}
+
+@test "create, fill, prefetch from the shell" {
+	session
+	good reg pool --length 64KiB --access "$rights"
+	holds '.command == "reg" and .result.mr.length == 65536 and .result.mr.state == "registered"'
+	good reg lazy --length 1MiB --access local_write,on_demand
+	good create col --max-klms 4
+	holds '.result.mr.kind == "indirect" and .result.mr.state == "empty"'
+	printf '{"layout":"list","access":["local_write","remote_write","remote_read"],"klms":[
+		{"mr":"pool","offset":4096,"length":16},{"mr":"pool","offset":64,"length":16}]}' >spec.json
+	good fill col spec.json
+	holds '.result.mr.length == 32 and .result.mr.entries == 2 and .result.mr.base == "0x0"'
+	good fill col - --base 0x1000 <spec.json
+	holds '.result.mr.base == "0x1000"'
+	good prefetch lazy --offset 4096 --length 64KiB --advice write
+	holds '.result.pages == 16 and .result.cpu_resident_before == 0 and .result.cpu_resident_after == 16'
+	good verify col
+	bad 1 in_use dereg pool
+	good invalidate col
+	good dereg pool
+	good show
+	holds '[.result.mrs[].name] == ["lazy", "col"]'
+	bad 1 no_such_mr show co
+	holds '.error.where == "/mr" and (.error.hint | contains("col"))'
+}
+
+@test "bytes: standard input, files, hex, standard output, pipes" {
+	session
+	good reg a --length 3MiB --access "$rights"
+	head -c 2500000 /dev/urandom >bytes
+	good write a <bytes
+	holds '.result.length == 2500000'
+	"$IBMR" read a --length 2500000 --to-file - 2>answer | cmp - bytes
+	jq -e '.ok and .result.file == "-" and .result.hex == null' answer
+	good read a --length 2500000 --to-file out
+	cmp out bytes
+	"$IBMR" read a --length 2500000 --to-file >(cat >piped; touch done)
+	for ((i = 0; i < 100; i++)); do [ ! -e done ] || break; sleep 0.05; done
+	cmp piped bytes
+	good write a --file <(printf 'from a pipe') --offset 10
+	good read a --offset 10 --length 11
+	holds '.result.hex == "66726f6d20612070697065"'
+	good write a --hex 00ff --offset 1
+	good write a --ramp 5 --length 4
+	good read a --length 4
+	holds '.result.hex == "05060708"'
+	good write a --byte 7
+	holds '.result.length == 3145728'
+	(head -c 100 >/dev/null; "$IBMR" write a) <bytes >answer
+	jq -e '.result.length == 2499900' answer
+}
+
+@test "a refused read makes no file and leaves one that is there" {
+	session
+	good reg a --length 4096 --access "$rights"
+	bad 1 range read a --offset 5000 --to-file new
+	[ ! -e new ]
+	echo kept >old
+	bad 1 range read a --offset 5000 --to-file old
+	[ "$(cat old)" = kept ]
+	bad 1 io read a --to-file no/such/folder
+	bad 1 io write a --file missing
+	holds '.error.errno == "ENOENT" and .error.origin == "open" and (.error.message | startswith("missing:"))'
+	bad 1 io write a </dev/null
+	holds '.error.cause == "empty_file"'
+}
+
+@test "atomics and copy" {
+	session
+	good reg a --length 4096 --access "$rights"
+	good reg b --length 4096 --access "$rights"
+	good fetch-add a --offset 8 --add 5
+	holds '.command == "fetch_add" and .result.old == "0x0"'
+	good compare-swap a --offset 8 --compare 5 --swap 0xff
+	holds '.command == "compare_swap" and .result.old == "0x5"'
+	good copy --to b --from a --from-offset 8 --length 1
+	good read b --length 1
+	holds '.result.hex == "ff"'
+}
+
+@test "files under MRs are opened where the command runs, with its umask" {
+	session
+	mkdir folder
+	cd folder
+	printf abcdefgh >data
+	good reg m --file data --access "$rights" --map shared
+	good write m --hex 58
+	[ "$(cat data)" = Xbcdefgh ]
+	umask 027
+	good reg made --file made --create --map shared --length 4096 --access "$rights"
+	[ "$(stat -c '%a %s' made)" = "640 4096" ]
+	bad 1 exists reg made --file other --create --map shared --length 4096
+	[ ! -e other ]
+	bad 1 io reg x --file nothing
+	holds '.error.errno == "ENOENT"'
+	bad 1 range reg x --file data --length 100
+}
+
+@test "names and values that are none: exit 2, as in a plan" {
+	session
+	for name in '' a/b $'a\tb' "$(printf 'x%.0s' {1..65})" $'\xff'; do
+		bad 2 spec_value reg "$name" --length 1
+		holds '.error.where == "/mr"'
+	done
+	bad 2 spec_value reg a --length 0
+	bad 2 spec_value reg a --length 1 --access local_write,
+	bad 2 spec_missing reg a
+	bad 2 spec_missing create a
+	bad 2 usage reg a --length 1 --length 2
+	bad 2 usage prefetch a --flush maybe
+	bad 2 usage session frob
+	bad 2 usage session status --max-objects 3
+	bad 2 spec_missing copy --to a
+	good reg a --length 1
+	bad 1 exists reg a --length 1
+}
+
+@test "a second start is refused, and of two at once one wins" {
+	session
+	bad 5 session session start --device soft0
+	holds '.error.cause == "running"'
+	export IBMR_SOCKET=$PWD/two.sock
+	for i in 1 2 3 4; do
+		"$IBMR" session start --device soft0 >"start.$i" 2>/dev/null &
+	done
+	wait
+	[ "$(jq -s 'map(select(.ok)) | length' start.*)" = 1 ]
+	[ "$(jq -s 'map(select(.error.cause == "running")) | length' start.*)" = 3 ]
+	good session stop
+	export IBMR_SOCKET=$session_socket
+}
+
+@test "after kill -9 the next start has nothing in its way" {
+	session
+	good session status
+	kill -9 "$(jq .result.pid <<<"$output")"
+	gone "$(jq .result.pid <<<"$output")"
+	bad 5 session show
+	holds '.error.cause == "not_running"'
+	session
+	good show
+	holds '.result.mrs == []'
+}
+
+@test "SIGTERM ends it, MRs released, nothing left" {
+	session
+	good reg a --length 4096 --access "$rights"
+	good create x --max-klms 1
+	printf '{"layout":"list","klms":[{"mr":"a","length":8}]}' | "$IBMR" fill x -
+	good session status
+	pid=$(jq .result.pid <<<"$output")
+	kill "$pid"
+	gone "$pid"
+	[ ! -e "$IBMR_SOCKET" ] && [ ! -e "$IBMR_SOCKET.lock" ]
+}
+
+@test "it ends when nobody asked for the idle time" {
+	export IBMR_SOCKET=$PWD/s.sock
+	good session start --device soft0 --idle-timeout 300ms
+	gone "$(jq .result.pid <<<"$output")"
+	[ ! -e s.sock ]
+}
+
+@test "run: a private session, the program's output and status" {
+	mkdir here
+	export TMPDIR=$PWD/here
+	run --separate-stderr "$IBMR" session run --device soft0 -- sh -c '
+		"$IBMR" reg a --length 4096 >/dev/null && "$IBMR" show a --format jsonl; exit 7'
+	status_is 7
+	holds '.result.mr.name == "a"'
+	[ -z "$(ls here)" ]
+	run -127 "$IBMR" session run --device soft0 -- no-such-program
+	touch plain
+	run -126 "$IBMR" session run --device soft0 -- ./plain
+	run -143 "$IBMR" session run --device soft0 -- sh -c 'kill -TERM $$'
+	[ -z "$(ls here)" ]
+}
+
+@test "run: killed outright, its session ends by itself" {
+	"$IBMR" session run --device soft0 -- sh -c '"$IBMR" session status >status; touch up; exec sleep 60' 3>&- &
+	runner=$!
+	for ((i = 0; i < 200; i++)); do [ ! -e up ] || break; sleep 0.05; done
+	kill -9 "$runner"
+	gone "$(jq .result.pid status)"
+}
+
+@test "foreground: the document when it answers, 0 when it is ended" {
+	export IBMR_SOCKET=$PWD/s.sock
+	"$IBMR" session start --foreground --device soft0 >doc &
+	for ((i = 0; i < 200; i++)); do [ ! -s doc ] || break; sleep 0.05; done
+	good reg a --length 1
+	kill "$(jq .result.pid doc)"
+	wait $!
+	jq -e .ok doc
+}
+
+@test "limits have errors of their own, and flags" {
+	session --max-objects 2 --max-locked 64KiB --max-message 4KiB
+	good reg a --length 4096
+	bad 1 limit reg b --length 1MiB
+	holds '.error.cause == "session_locked" and (.error.hint | contains("--max-locked"))'
+	good reg lazy --length 1MiB --access on_demand
+	bad 1 limit create c --max-klms 1
+	holds '.error.cause == "session_objects"'
+	bad 1 limit write a --hex "$(printf '00%.0s' {1..3000})"
+	holds '.error.cause == "session_message"'
+}
+
+@test "a socket with a long name, a name that is no socket, a folder that others may enter" {
+	long=$PWD/$(printf 'd%.0s' {1..120})
+	mkdir "$long"
+	export IBMR_SOCKET=$long/s.sock
+	good session start --device soft0
+	good show
+	good session stop
+	echo text >file
+	export IBMR_SOCKET=$PWD/file
+	bad 5 session session start --device soft0
+	holds '.error.cause == "not_a_socket"'
+	[ "$(cat file)" = text ]
+	unset IBMR_SOCKET
+	export XDG_RUNTIME_DIR=$PWD/run
+	mkdir -p run/ibmr
+	chmod 755 run/ibmr
+	bad 5 session session start --device soft0
+	holds '.error.cause == "folder"'
+	chmod 700 run/ibmr
+	good session start --device soft0
+	[ -S run/ibmr/session.sock ]
+	good session stop
+}
+
+@test "another user is not served, and another user's session not asked" {
+	[ "$(id -u)" = 0 ] || skip "only root can become another user"
+	session
+	chmod 777 "$BATS_TEST_TMPDIR" "$IBMR_SOCKET"
+	run /usr/bin/python3 - <<'EOF'
+import json, os, socket, struct
+os.setgid(65534)
+os.setuid(65534)
+s = socket.socket(socket.AF_UNIX)
+os.chdir("/")
+s.connect(os.environ["IBMR_SOCKET"])
+n, = struct.unpack(">I", s.recv(4, socket.MSG_WAITALL))
+print(json.loads(s.recv(n, socket.MSG_WAITALL))["error"]["cause"])
+EOF
+	echo "$output"
+	[[ "$output" == not_owner || "$output" == *PermissionError* ]]
+	chown nobody "$IBMR_SOCKET"
+	bad 5 session show
+	holds '.error.cause == "not_owner"'
+	chown root "$IBMR_SOCKET"
+}
+
+@test "another device than the session's is refused" {
+	session
+	bad 5 session show --device mlx5_7
+	holds '.error.cause == "other_device"'
+}

@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-2-Clause
+# shellcheck disable=SC2016,SC2030,SC2031,SC2154
 # Sessions: starting, ending, and the commands on MRs between the two.
 
 load helpers
@@ -75,8 +76,8 @@ gone() { # PID: within 5 s
 	jq -e '.ok and .result.file == "-" and .result.hex == null' answer
 	good read a --length 2500000 --to-file out
 	cmp out bytes
-	"$IBMR" read a --length 2500000 --to-file >(cat >piped; touch done)
-	for ((i = 0; i < 100; i++)); do [ ! -e done ] || break; sleep 0.05; done
+	"$IBMR" read a --length 2500000 --to-file >(cat >piped; touch copied)
+	for ((i = 0; i < 100; i++)); do [ ! -e copied ] || break; sleep 0.05; done
 	cmp piped bytes
 	good write a --file <(printf 'from a pipe') --offset 10
 	good read a --offset 10 --length 11

@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-2-Clause
 #
+# shellcheck disable=SC2030,SC2031
 # bash completion offers what the program's own help lists, and completes as typed.
 
 bats_require_minimum_version 1.5.0

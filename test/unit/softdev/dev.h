@@ -4,13 +4,16 @@
 #define TEST_DEV_H
 
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -158,6 +161,21 @@ static inline struct ibv_wc loop_poll(struct ibv_cq *cq)
 	} while (now.tv_sec < end.tv_sec);
 	fail_msg("no completion in time");
 	return wc;
+}
+
+/* A test in a child of its own. It ends by SIGKILL, so that nobody looks for leaks in what such a test
+ * must leave behind. */
+static inline void in_child(void (*test)(void))
+{
+	pid_t pid = fork();
+	int status;
+
+	if (!pid) {
+		test();
+		kill(getpid(), SIGKILL);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
 }
 
 static inline uint64_t counter(const char *name)

@@ -281,6 +281,8 @@ static void counters(void **state)
 
 /* ---- the environment: this program again, as a child ---------------------------------- */
 
+static char *self; /* the path of this program */
+
 static int child(const char *env, char *ret_err, size_t room)
 {
 	char *const argv[] = { (char *)"child", NULL };
@@ -297,7 +299,7 @@ static int child(const char *env, char *ret_err, size_t room)
 		dup2(fds[1], 2);
 		close(fds[0]);
 		close(fds[1]);
-		execve("/proc/self/exe", argv, envp);
+		execve(self, argv, envp);
 		_exit(99);
 	}
 	close(fds[1]);
@@ -338,6 +340,12 @@ static void environment(void **state)
 	unlink(path);
 }
 
+static int free_self(void **state)
+{
+	free(self);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -350,5 +358,6 @@ int main(int argc, char **argv)
 
 	if (!strcmp(argv[0], "child"))
 		return one_of_everything();
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	self = realpath(argv[0], NULL);
+	return cmocka_run_group_tests(tests, NULL, free_self);
 }

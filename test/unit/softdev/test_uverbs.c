@@ -466,15 +466,7 @@ static void close_all_at_once(void)
 /* In a child: libibverbs cannot release what it holds once its descriptor is gone. */
 static void closing_frees_everything(void **state)
 {
-	pid_t pid = fork();
-	int status;
-
-	if (!pid) {
-		close_all_at_once();
-		_exit(0);
-	}
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	assert_int_equal(status, 0);
+	in_child(close_all_at_once);
 }
 
 static void a_child_has_its_own_copy(void **state)

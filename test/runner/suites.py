@@ -90,7 +90,9 @@ def memcheck_jobs(build):
     for job in found:
         job.name = "memcheck:" + job.name.rpartition(":")[2]
         job.argv = ["valgrind", "--quiet", "--error-exitcode=86", "--leak-check=full",
-                    "--errors-for-leak-kinds=definite", "--num-callers=20", *job.argv]
+                    "--errors-for-leak-kinds=definite", "--num-callers=20",
+                    "--suppressions=" + os.path.join(TOP, "test/unit/softdev/memcheck.supp"),
+                    *job.argv]
         job.limit *= 10
     return found
 

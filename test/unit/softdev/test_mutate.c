@@ -14,8 +14,8 @@
 #define OUT_SIZE   8192
 
 static struct caught {
-	struct raw r;
 	uint8_t *in[24]; /* copies of what the attributes point to */
+	struct raw r;
 } caught[CAUGHT_MAX];
 static unsigned int num_caught;
 static bool catching;

@@ -393,3 +393,32 @@ void sd_engine_update(void)
 	run();
 	line_release(false);
 }
+
+/* Queues of the parent stay as objects, but lead nowhere. */
+void sd_engine_forked(void)
+{
+	static _Alignas(8) uint32_t nowhere[2] = { 0, 0xffffffff };
+
+	sd_thread_forked();
+	while (line.first) {
+		line.first->cq = NULL;
+		line_pop();
+	}
+	for (struct sd_qp *qp = sd_qps; qp; qp = qp->next) {
+		qp->db = nowhere;
+		qp->state = IBV_QPS_RESET;
+		qp->stall = SD_RUNS;
+		bells.at[qp->bell] = (struct bell){ .db = (const uint64_t *)nowhere, .qp = qp };
+		sd_bell_reset(qp);
+		deactivate(qp);
+	}
+	for (struct sd_cq *cq = sd_cqs; cq; cq = cq->next) {
+		cq->db = nowhere;
+		cq->fired = nowhere[1];
+		cq->broken = true;
+	}
+	for (struct sd_srq *srq = sd_srqs; srq; srq = srq->next) {
+		srq->db = nowhere;
+		srq->broken = true;
+	}
+}

@@ -40,6 +40,7 @@ bool sd_lock_is_mine(void)
 static void in_child(void)
 {
 	sd_files_init();
+	sd_engine_forked();
 	sd_unlock();
 }
 

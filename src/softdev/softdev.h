@@ -257,6 +257,8 @@ void sd_engine_idle(void);
 
 /* The modes, hold or delay changed: see what can go on. Called with sd_lock held. */
 void sd_engine_update(void);
+/* In a child of fork, with sd_lock held: the rings are the parent's, and may not even be mapped. */
+void sd_engine_forked(void);
 /* A key dies: drop what is staged for it. */
 void sd_engine_forget_mkey(struct sd_mkey *mkey);
 

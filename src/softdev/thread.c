@@ -70,7 +70,7 @@ static void *engine_thread(void *arg)
 	}
 }
 
-static void after_fork(void)
+void sd_thread_forked(void)
 {
 	alive = false;
 	asleep = false;
@@ -78,14 +78,10 @@ static void after_fork(void)
 
 static bool start(void)
 {
-	static bool registered;
 	pthread_attr_t attr;
 	sigset_t all, old;
 	pthread_t thread;
 
-	if (!registered && pthread_atfork(NULL, NULL, after_fork))
-		return false;
-	registered = true;
 	if (pthread_attr_init(&attr))
 		return false;
 	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);

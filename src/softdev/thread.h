@@ -10,6 +10,9 @@
  * can be had. */
 bool sd_thread_wake(void);
 
+/* In a child of fork there is none. */
+void sd_thread_forked(void);
+
 /* engine.c: one round of work, with sd_lock held: was a doorbell rung that had not been seen? *ret_at
  * is when to wake next, 0: when told. */
 bool sd_engine_step(uint64_t *ret_at);

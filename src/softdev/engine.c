@@ -239,6 +239,12 @@ static bool look(struct bell *b, uint64_t now)
 		qp->sq_seen = sq;
 	if (qp->rq_num)
 		qp->rq_seen = rq;
+	if (qp->rq_num && (uint16_t)(rq - qp->rq_next) > qp->rq_num) {
+		/* The ring was run over: what is in it cannot be known. */
+		qp->rq_next = rq;
+		sd_qp_fail(qp, IBV_QPS_ERR);
+		sd_event(&qp->obj, IBV_EVENT_QP_FATAL);
+	}
 	if (rang)
 		sd_activate(qp);
 	return rang;
@@ -257,8 +263,14 @@ static bool scan(void)
 	for (struct sd_srq *srq = sd_srqs; srq; srq = srq->next) {
 		uint16_t now = (uint16_t)sd_db_read(srq->db);
 
-		rang |= now != srq->seen;
+		if (now == srq->seen)
+			continue;
+		rang = true;
 		srq->seen = now;
+		if ((uint16_t)(now - srq->taken) > srq->num && !srq->broken) {
+			srq->broken = true;
+			sd_event(&srq->obj, IBV_EVENT_SRQ_ERR);
+		}
 	}
 	return rang;
 }

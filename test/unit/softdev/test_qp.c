@@ -634,6 +634,39 @@ static void bad_wqes(void **state)
 	expect_wc(r->cq, 3, IBV_WC_LOC_QP_OP_ERR);
 }
 
+/* A work request that is longer than its whole ring has run over itself. */
+static void rings_run_over(void **state)
+{
+	struct rig *r = *state;
+	struct ibv_qp *qp =
+		make_qp(r, &(struct qp_opts){ .max_wr = 2, .max_inline = 1, .max_sge = 1 });
+	struct mlx5dv_qp dv = { 0 };
+	struct mlx5dv_obj obj = { .qp = { .in = qp, .out = &dv } };
+	struct ibv_wc wc;
+	struct umr u;
+
+	connect_qps(qp, qp);
+	assert_int_equal(mlx5dv_init_obj(&obj, MLX5DV_OBJ_QP), 0);
+	assert_in_range(dv.sq.wqe_cnt, 1, 15);
+	memset(&u, 0, sizeof(u));
+	umr_ctrl_seg(&u)->opmod_idx_opcode = htobe32(MLX5_OPCODE_NOP);
+	umr_set_bytes(&u, (dv.sq.wqe_cnt + 1) * 64);
+	post_recv(qp, 5, sge(r->mr, r->buf, 8));
+	post_raw(qp, 1, u.b);
+	assert_int_equal(wait_async(r->ctx), IBV_EVENT_QP_FATAL);
+	assert_int_equal(qp_state(qp), IBV_QPS_ERR);
+	wc = wait_wc(r->cq);
+	assert_int_equal(wc.wr_id, 5);
+	assert_int_equal(wc.status, IBV_WC_WR_FLUSH_ERR);
+	expect_no_wc(r->cq);
+	/* More receives than the ring has room for, past the library. */
+	reconnect_self(qp);
+	__atomic_store_n(&dv.dbrec[MLX5_RCV_DBR], htobe32(dv.rq.wqe_cnt + 1), __ATOMIC_RELEASE);
+	expect_no_wc(r->cq);
+	assert_int_equal(wait_async(r->ctx), IBV_EVENT_QP_FATAL);
+	assert_int_equal(ibv_destroy_qp(qp), 0);
+}
+
 static void planned_failure(void **state)
 {
 	struct rig *r = *state;
@@ -789,6 +822,7 @@ int main(void)
 		TEST(peer_unreachable),
 		TEST(message_too_long),
 		TEST(bad_wqes),
+		TEST(rings_run_over),
 		TEST(planned_failure),
 		TEST(scatter_to_cqe),
 		TEST(scatter_of_receives),

@@ -196,7 +196,8 @@ static int choose_gid(const struct ibmri_call *c, uint8_t port, const struct ibv
 	bool roce = attr->link_layer == IBV_LINK_LAYER_ETHERNET;
 	int first = ctx->gid_index < 0 ? 0 : ctx->gid_index, i, ret;
 
-	for (i = first; i < attr->gid_tbl_len; i++) {
+	/* an address vector names its GID by eight bits */
+	for (i = first; i < attr->gid_tbl_len && i <= UINT8_MAX; i++) {
 		ret = ibv_query_gid_ex(ctx->verbs, port, (uint32_t)i, ret_gid, 0);
 		if (ret && ret != ENODATA)
 			return verbs_failed(ctx, "ibv_query_gid_ex", ret, "a GID cannot be asked",

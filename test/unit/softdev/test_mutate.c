@@ -143,8 +143,9 @@ static void change_attr(struct ib_uverbs_attr *a, uint8_t *in, void *hole)
 	case 3:
 		a->attr_id = (uint16_t)(any(2) ? any(16) : 0x1000 + any(6));
 		break;
-	case 4:
-		a->data ^= 1ull << any(64);
+	case 4: /* but an address stays ours, or nobody's */
+		if (a->data < 1u << 20)
+			a->data ^= 1ull << any(64);
 		break;
 	default: /* within the command's own words */
 		if (in && a->len >= 8) {

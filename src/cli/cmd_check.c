@@ -17,6 +17,7 @@
 #include "session.h"
 #include "spec.h"
 #include "targets.h"
+#include "utf8.h"
 #include "words.h"
 
 struct check {
@@ -127,9 +128,9 @@ static int parse_given(const char *arg, json_t *names, struct given *ret_given, 
 
 	if (!equals)
 		return fail_set(f, FAIL_USAGE, "--mr '%s': NAME=SIZE belongs here", arg);
-	name = json_stringn(arg, equals - arg);
-	if (!name)
+	if (!utf8_all(arg, equals - arg))
 		return fail_set(f, FAIL_USAGE, "--mr '%s': the name is not UTF-8", arg);
+	name = json_stringn_nocheck(arg, equals - arg);
 	if (json_array_append_new(names, name))
 		return fail_nomem(f);
 	ret_given->used = false;

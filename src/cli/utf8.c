@@ -31,6 +31,18 @@ size_t utf8_char(const char *s, size_t len)
 	return n;
 }
 
+bool utf8_all(const char *s, size_t len)
+{
+	size_t n;
+
+	for (; len; s += n, len -= n) {
+		n = utf8_char(s, len);
+		if (!n)
+			return false;
+	}
+	return true;
+}
+
 size_t utf8_boundary(const char *s, size_t len)
 {
 	while (len && ((unsigned char)s[len] & 0xc0) == 0x80)

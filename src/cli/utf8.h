@@ -3,11 +3,14 @@
 #ifndef CLI_UTF8_H
 #define CLI_UTF8_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* Bytes of the character at s (1 to 4), or 0 when the first bytes of s, of which there are len, are
  * no UTF-8. */
 size_t utf8_char(const char *s, size_t len);
+
+bool utf8_all(const char *s, size_t len);
 
 /* The greatest character boundary in s that is not above len. */
 size_t utf8_boundary(const char *s, size_t len);

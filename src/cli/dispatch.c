@@ -29,6 +29,16 @@ static void reply_init(struct reply *reply)
 	reply->fail.status = -1;
 }
 
+/* 2^64-1 says "to the end" within; as a length given it is past every end. */
+static int refuse_endless(const struct step *step, struct fail *f)
+{
+	fail_set(f, FAIL_RANGE, "length 18446744073709551615 is past the end of any MR");
+	f->err = EFAULT;
+	fail_at(f, NULL);
+	fail_under(f, step->endless);
+	return -EFAULT;
+}
+
 int dispatch_step(struct session *s, const struct step *step, struct reply *reply)
 {
 	int rc;
@@ -36,6 +46,8 @@ int dispatch_step(struct session *s, const struct step *step, struct reply *repl
 	reply_init(reply);
 	s->step_end_ns = now_ns() + s->timeout_ms * UINT64_C(1000000);
 	rc = session_tick(s, &reply->fail);
+	if (!rc && step->endless[0])
+		rc = refuse_endless(step, &reply->fail);
 	return rc ? rc : steps[step->verb](s, step, reply);
 }
 

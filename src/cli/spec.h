@@ -172,6 +172,7 @@ struct step {
 	const char *mr;	      /* NULL where the command has none (copy, prefetch of ranges) */
 	const json_t *expect; /* members of the result, or NULL; borrowed */
 	enum fail_code expect_error; /* FAIL_NONE: no error is expected */
+	char endless[40]; /* the place of a length of 2^64-1, past every end; "" when none is */
 	union {
 		struct step_reg reg;
 		struct step_create create;

@@ -162,10 +162,19 @@ static const struct member entry_members[] = {
 enum { BIT_stride = BIT_access + 1 };
 static const struct member stride_member[] = { ENTRY(stride, NUMBER, true) };
 
+/* An absent length means to the end. An explicit one of that value is longer than any MR: noted. */
+static uint64_t length_or_end(const struct form *form, uint64_t seen, struct step *step)
+{
+	if (SEEN(length) && form->length == IBMR_TO_END)
+		snprintf(step->endless, sizeof(step->endless), "/length");
+	return SEEN(length) ? form->length : IBMR_TO_END;
+}
+
 /* ---- lists ------------------------------------------------------------------------ */
 
 static int parse_entries(const json_t *list, const char *name, const char *what, bool strides,
-			 struct step_entry **ret_entries, size_t *ret_num, struct fail *f)
+			 struct step_entry **ret_entries, size_t *ret_num, struct step *step,
+			 struct fail *f)
 {
 	const struct member_table tables[] = { { entry_members, COUNT(entry_members) },
 					       { stride_member, COUNT(stride_member) } };
@@ -190,6 +199,8 @@ static int parse_entries(const json_t *list, const char *name, const char *what,
 			free(entries);
 			return ret;
 		}
+		if (SEEN(length) && entries[at.index].length == IBMR_TO_END)
+			snprintf(step->endless, sizeof(step->endless), "/%s/%zu", name, at.index);
 	}
 	*ret_entries = entries;
 	*ret_num = num;
@@ -294,7 +305,7 @@ static int finish_reg(const struct form *form, uint64_t seen, struct step *step,
 	ret = reg_memory(form, seen, f);
 	if (ret)
 		return ret;
-	reg->length = SEEN(length) ? form->length : IBMR_TO_END;
+	reg->length = SEEN(length) && !SEEN(file) ? form->length : length_or_end(form, seen, step);
 	reg->file = form->file;
 	reg->file_offset = form->file_offset;
 	reg->map_shared = form->map;
@@ -355,8 +366,9 @@ static int finish_fill(const struct form *form, uint64_t seen, struct step *step
 	fill->split = SEEN(split);
 	if (fill->repeat)
 		return parse_entries(form->blocks, "blocks", "a block", true, &fill->entries,
-				     &fill->num, f);
-	return parse_entries(form->klms, "klms", "a klm", false, &fill->entries, &fill->num, f);
+				     &fill->num, step, f);
+	return parse_entries(form->klms, "klms", "a klm", false, &fill->entries, &fill->num, step,
+			     f);
 }
 
 static int finish_prefetch(const struct form *form, uint64_t seen, struct step *step,
@@ -378,7 +390,7 @@ static int finish_prefetch(const struct form *form, uint64_t seen, struct step *
 				     extra);
 	if (p->listed)
 		return parse_entries(form->ranges, "ranges", "a range", false, &p->ranges, &p->num,
-				     f);
+				     step, f);
 	if (!SEEN(mr))
 		return member_refuse(f, FAIL_SPEC_MISSING, NULL, NULL,
 				     "prefetch needs the member 'mr' or 'ranges'");
@@ -388,7 +400,7 @@ static int finish_prefetch(const struct form *form, uint64_t seen, struct step *
 	p->num = 1;
 	p->ranges->mr = form->mr;
 	p->ranges->offset = form->offset;
-	p->ranges->length = SEEN(length) ? form->length : IBMR_TO_END;
+	p->ranges->length = length_or_end(form, seen, step);
 	return 0;
 }
 
@@ -403,7 +415,7 @@ static int finish_write(const struct form *form, uint64_t seen, struct step *ste
 	if (ret)
 		return ret;
 	if (w->data.kind == DATA_RAMP || w->data.kind == DATA_BYTE)
-		w->data.bytes = SEEN(length) ? form->length : IBMR_TO_END;
+		w->data.bytes = length_or_end(form, seen, step);
 	else if (SEEN(length))
 		return member_refuse(f, FAIL_SPEC_VALUE, NULL, "length",
 				     "'length' goes with 'ramp' or 'byte'; '%s' has its own",
@@ -414,7 +426,7 @@ static int finish_write(const struct form *form, uint64_t seen, struct step *ste
 static int finish_read(const struct form *form, uint64_t seen, struct step *step, struct fail *f)
 {
 	step->read.offset = form->offset;
-	step->read.length = SEEN(length) ? form->length : IBMR_TO_END;
+	step->read.length = length_or_end(form, seen, step);
 	step->read.to_file = form->to_file;
 	step->read.unchecked = form->unchecked;
 	return 0;
@@ -426,7 +438,7 @@ static int finish_copy(const struct form *form, uint64_t seen, struct step *step
 	step->copy.from = form->from;
 	step->copy.to_offset = form->to_offset;
 	step->copy.from_offset = form->from_offset;
-	step->copy.length = SEEN(length) ? form->length : IBMR_TO_END;
+	step->copy.length = length_or_end(form, seen, step);
 	return 0;
 }
 

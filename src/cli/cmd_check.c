@@ -361,5 +361,6 @@ int cmd_check(struct cli *cli)
 	if (!ret)
 		return answer_result(cli, NULL, result);
 	json_decref(result);
+	signals_explain(&f);
 	return answer_fail(cli, NULL, &f);
 }

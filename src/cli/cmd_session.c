@@ -240,6 +240,9 @@ static int start(const struct cli *cli)
 		return start_foreground(cli);
 	if (launch(cli, cli->opts.socket, false, &link, &pid, &reply, &fail))
 		return answer_fail(cli, NULL, &fail);
+	/* a failure is told by a process that did not see the beginning */
+	json_object_set_new(reply, "elapsed_us",
+			    json_real((double)(now_ns() - cli->start_ns) / 1000));
 	return client_answer(cli, STDOUT_FILENO, reply);
 }
 

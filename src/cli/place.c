@@ -29,6 +29,16 @@ static int place_fail(struct fail *f, const char *cause, int number, const char 
 	return rc;
 }
 
+/* The same where no call failed: we refuse. */
+static int place_refuse(struct fail *f, const char *cause, int number, const char *path,
+			const char *why)
+{
+	fail_set(f, FAIL_SESSION, "%s: %s", path, why);
+	f->cause = cause;
+	f->err = number;
+	return -number;
+}
+
 /* Ours, a folder and no link to one, closed to others. */
 static int check_folder(const char *path, struct fail *f)
 {
@@ -38,11 +48,11 @@ static int check_folder(const char *path, struct fail *f)
 		return place_fail(f, errno == ENOENT ? "not_running" : "folder", errno, "lstat",
 				  path, strerror(errno));
 	if (!S_ISDIR(st.st_mode))
-		return place_fail(f, "folder", ENOTDIR, "lstat", path, "not a folder");
+		return place_refuse(f, "folder", ENOTDIR, path, "not a folder");
 	if (st.st_uid != geteuid())
-		return place_fail(f, "not_owner", EPERM, "lstat", path, "belongs to another user");
+		return place_refuse(f, "not_owner", EPERM, path, "belongs to another user");
 	if (st.st_mode & 077)
-		return place_fail(f, "folder", EPERM, "lstat", path, "others may enter it");
+		return place_refuse(f, "folder", EPERM, path, "others may enter it");
 	return 0;
 }
 
@@ -89,8 +99,7 @@ static int absolute_path(const char *socket, char *buf, size_t size, struct fail
 		n = snprintf(buf, size, "%s/%s", cwd, socket);
 	}
 	if (n < 0 || (size_t)n >= size)
-		return place_fail(f, "folder", ENAMETOOLONG, "bind", socket,
-				  "the name is too long");
+		return place_refuse(f, "folder", ENAMETOOLONG, socket, "the name is too long");
 	return 0;
 }
 
@@ -119,7 +128,7 @@ int place_open(const char *socket, bool make, struct place *ret_place, struct fa
 				  strerror(rc));
 	if (!*p->base || strlen(p->base) > NAME_MAX - 8) {
 		close(p->dir);
-		return place_fail(f, "folder", EINVAL, "bind", p->path, "not a name for a socket");
+		return place_refuse(f, "folder", EINVAL, p->path, "not a name for a socket");
 	}
 	return 0;
 }
@@ -150,7 +159,7 @@ static void lock_name(const struct place *p, char buf[NAME_MAX + 1])
 
 static int running(const struct place *p, struct fail *f)
 {
-	place_fail(f, "running", EADDRINUSE, "flock", p->path, "a session is running there");
+	place_refuse(f, "running", EADDRINUSE, p->path, "a session is running there");
 	fail_hint(f, "ibmr session stop ends it; --socket names another place");
 	return -EADDRINUSE;
 }
@@ -197,11 +206,11 @@ static int remove_stale(const struct place *p, struct fail *f)
 				       : place_fail(f, "folder", errno, "fstatat", p->path,
 						    strerror(errno));
 	if (!S_ISSOCK(st.st_mode))
-		return place_fail(f, "not_a_socket", EEXIST, "bind", p->path,
-				  "there is something that is no socket");
+		return place_refuse(f, "not_a_socket", EEXIST, p->path,
+				    "there is something that is no socket");
 	if (st.st_uid != geteuid())
-		return place_fail(f, "not_owner", EPERM, "bind", p->path,
-				  "the socket belongs to another user");
+		return place_refuse(f, "not_owner", EPERM, p->path,
+				    "the socket belongs to another user");
 	if (unlinkat(p->dir, p->base, 0) && errno != ENOENT)
 		return place_fail(f, "folder", errno, "unlink", p->path, strerror(errno));
 	return 0;
@@ -216,7 +225,7 @@ static int bind_socket(struct place *p, struct fail *f)
 
 	rc = address(p, &addr, &len);
 	if (rc)
-		return place_fail(f, "folder", -rc, "bind", p->path, "the name is too long");
+		return place_refuse(f, "folder", -rc, p->path, "the name is too long");
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return place_fail(f, "folder", errno, "socket", p->path, strerror(errno));
@@ -282,10 +291,10 @@ static int check_owner(const struct place *p, struct fail *f)
 				  p->path, strerror(errno));
 	}
 	if (!S_ISSOCK(st.st_mode))
-		return place_fail(f, "not_a_socket", ENOTSOCK, "connect", p->path, "not a socket");
+		return place_refuse(f, "not_a_socket", ENOTSOCK, p->path, "not a socket");
 	if (st.st_uid != geteuid())
-		return place_fail(f, "not_owner", EPERM, "connect", p->path,
-				  "the session is another user's");
+		return place_refuse(f, "not_owner", EPERM, p->path,
+				    "the session is another user's");
 	return 0;
 }
 
@@ -297,8 +306,8 @@ static int check_peer(const struct place *p, int fd, struct fail *f)
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len))
 		return place_fail(f, "folder", errno, "getsockopt", p->path, strerror(errno));
 	if (peer.uid != geteuid())
-		return place_fail(f, "not_owner", EPERM, "connect", p->path,
-				  "what listens there is another user's");
+		return place_refuse(f, "not_owner", EPERM, p->path,
+				    "what listens there is another user's");
 	return 0;
 }
 
@@ -311,7 +320,7 @@ static int connect_socket(const struct place *p, int fd, struct fail *f)
 
 	rc = address(p, &addr, &len);
 	if (rc)
-		return place_fail(f, "folder", -rc, "connect", p->path, "the name is too long");
+		return place_refuse(f, "folder", -rc, p->path, "the name is too long");
 	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &most, sizeof(most));
 	while (connect(fd, (struct sockaddr *)&addr, len)) {
 		if (errno == EINTR && signals_check(f))

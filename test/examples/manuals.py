@@ -52,7 +52,7 @@ def source_causes():
     text = read(*sources)
     words = set(strings(r"ibmri_err_cause\((.*?)\);", text))
     words |= set(strings(r"(?:->|\.)cause = (.*?);", text))
-    words |= set(strings(r"place_fail\(f, (.*?),", text))
+    words |= set(strings(r"place_(?:fail|refuse)\(f, (.*?),", text))
     words |= set(strings(r"refuse_session\(agent, c, \w+, (.*?),", text))
     verify = read("src/cli/verify.c")
     words |= set(strings(r"(?:mismatch|compare_all)\(([^;{]*)\);", verify))

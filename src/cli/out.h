@@ -27,7 +27,7 @@ struct writer {
 	char buf[16384]; /* an error with every byte escaped fits */
 };
 
-/* fd -1: nothing is written; what fits into buf is there, used bytes of it. */
+/* fd -1: nothing is written; what fits is in buf, used bytes of it, and the rest is -ENOBUFS. */
 void writer_init(struct writer *w, int fd, bool compact);
 void writer_begin(struct writer *w, char bracket); /* '{' or '[' */
 void writer_end(struct writer *w, char bracket);   /* '}' or ']' */

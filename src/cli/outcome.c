@@ -1,31 +1,39 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Whether a step came out as its plan says. */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "out.h"
 #include "session.h"
+#include "utf8.h"
+
+#define SHOWN 400 /* bytes of a value in a message */
 
 static const struct at at_expect = { .name = "expect" };
 
-/* Both values in the message, each cut to what fits; NULL when there is no memory to print one. */
+/* A value for a message, as far as it goes. */
+static const char *show(struct writer *w, const json_t *value)
+{
+	writer_init(w, -1, true);
+	writer_json(w, value);
+	if (w->used > SHOWN) {
+		w->used = utf8_boundary(w->buf, SHOWN);
+		memcpy(w->buf + w->used, "...", 3);
+		w->used += 3;
+	}
+	w->buf[w->used] = '\0';
+	return w->buf;
+}
+
 static int differs(struct fail *f, const struct at *at, const char *name, const json_t *want,
 		   const json_t *got)
 {
-	char *want_text = json_dumps(want, JSON_COMPACT | JSON_ENCODE_ANY);
-	char *got_text = got ? json_dumps(got, JSON_COMPACT | JSON_ENCODE_ANY) : strdup("nothing");
+	struct writer w1, w2;
 
-	if (!want_text || !got_text) {
-		fail_nomem(f);
-	} else {
-		fail_set(f, FAIL_MISMATCH, "%s: expected %.400s%s, got %.400s%s", name, want_text,
-			 strlen(want_text) > 400 ? "..." : "", got_text,
-			 strlen(got_text) > 400 ? "..." : "");
-		fail_at(f, at);
-		f->err = EBADMSG;
-	}
-	free(want_text);
-	free(got_text);
+	fail_set(f, FAIL_MISMATCH, "%s: expected %s, got %s", name, show(&w1, want),
+		 got ? show(&w2, got) : "nothing");
+	fail_at(f, at);
+	f->err = EBADMSG;
 	return -EBADMSG;
 }
 

@@ -163,12 +163,16 @@ json_t *result_device(const struct ibmr_caps *caps, bool software)
 
 json_t *result_fail(const struct fail *fail)
 {
+	struct spec_text text;
+	struct fail unused;
 	struct writer w;
+	json_t *doc;
 
 	/* the writer has the one list of an error's members */
 	writer_init(&w, -1, true);
 	writer_fail(&w, fail);
-	return w.error ? NULL : json_loadb(w.buf, w.used, 0, NULL);
+	text = (struct spec_text){ .bytes = w.buf, .size = w.used };
+	return w.error || spec_parse_text(&text, &doc, &unused) ? NULL : doc;
 }
 
 json_t *result_broken_device(const char *name, bool software, const struct fail *fail)

@@ -28,8 +28,6 @@ static void flush(struct writer *w)
 {
 	size_t done = 0;
 
-	if (w->fd < 0)
-		w->error = -ENOBUFS;
 	while (done < w->used && !w->error) {
 		ssize_t n = write(w->fd, w->buf + done, w->used - done);
 
@@ -49,12 +47,17 @@ static void put(struct writer *w, const char *bytes, size_t num)
 		size_t room = sizeof(w->buf) - w->used;
 		size_t part = num < room ? num : room;
 
+		if (part == 0) {
+			w->error = -ENOBUFS;
+			return;
+		}
+
 		memcpy(w->buf + w->used, bytes, part);
 		w->last = bytes[part - 1];
 		w->used += part;
 		bytes += part;
 		num -= part;
-		if (w->used == sizeof(w->buf))
+		if (w->used == sizeof(w->buf) && w->fd >= 0)
 			flush(w);
 	}
 }

@@ -29,14 +29,15 @@ static json_t *describe(const struct cli *cli, const char *name)
 	int rc;
 
 	rc = ibmr_ctx_open(&opts, &ctx, &err);
-	if (!rc) {
+	if (rc) {
+		session_fail(&err, rc, NULL, &fail);
+	} else {
 		rc = ibmr_ctx_query(ctx, &caps, &err);
-		ibmr_ctx_close(ctx, NULL);
+		if (rc)
+			session_fail(&err, rc, NULL, &fail);
+		rc = session_close_ctx(ctx, &fail) || rc;
 	}
-	if (!rc)
-		return result_device(&caps, software);
-	session_fail(&err, rc, NULL, &fail);
-	return result_broken_device(name, software, &fail);
+	return rc ? result_broken_device(name, software, &fail) : result_device(&caps, software);
 }
 
 static int append(json_t *list, json_t *entry, struct fail *f)

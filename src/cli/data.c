@@ -78,7 +78,8 @@ char *data_path(const char *name)
 
 static int io_fail(const struct source *src, const char *call, int number, struct fail *f)
 {
-	int rc = fail_sys(f, FAIL_IO, call, number, "%s: %s", src->path, strerror(number));
+	int rc = fail_sys(f, number == ENOMEM ? FAIL_NO_MEMORY : FAIL_IO, call, number, "%s: %s",
+			  src->path, strerror(number));
 
 	signals_explain(f);
 	return rc;

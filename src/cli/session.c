@@ -28,6 +28,18 @@ int session_fail(const struct ibmr_err *err, int rc, const char *list, struct fa
 
 /* ---- opening --------------------------------------------------------------- */
 
+int session_close_ctx(struct ibmr_ctx *ctx, struct fail *reterr)
+{
+	struct ibmr_err err;
+	int rc;
+
+	/* what the device refuses once is asked for once more */
+	if (!ibmr_ctx_close(ctx, NULL))
+		return 0;
+	rc = ibmr_ctx_close(ctx, &err);
+	return rc ? session_fail(&err, rc, NULL, reterr) : 0;
+}
+
 static int open_ctx(const struct session_opts *opts, struct ibmr_ctx **ret_ctx, struct fail *reterr)
 {
 	const struct ibmr_ctx_opts ctx_opts = {
@@ -54,6 +66,7 @@ static int wrap(struct ibmr_ctx *ctx, uint32_t timeout_ms, struct session **ret_
 {
 	struct session *s;
 	struct ibmr_err err;
+	struct fail second;
 	int rc;
 
 	s = calloc(1, sizeof(*s));
@@ -75,7 +88,7 @@ static int wrap(struct ibmr_ctx *ctx, uint32_t timeout_ms, struct session **ret_
 free_session:
 	free(s);
 close_ctx:
-	ibmr_ctx_close(ctx, NULL);
+	session_close_ctx(ctx, &second);
 	return rc;
 }
 
@@ -300,9 +313,7 @@ int session_close(struct session *s, struct fail *reterr)
 		session_fail(&err, rc ? rc : -EBUSY, NULL, reterr);
 		rc = rc ? rc : -EBUSY;
 	} else {
-		rc = ibmr_ctx_close(s->ctx, &err);
-		if (rc)
-			session_fail(&err, rc, NULL, reterr);
+		rc = session_close_ctx(s->ctx, reterr);
 	}
 	while (s->first)
 		session_remove(s, s->first);

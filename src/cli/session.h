@@ -72,6 +72,9 @@ int session_open_dry(const struct ibmr_caps *limits, struct session **ret_sessio
  * failure says what the device kept. NULL is fine. */
 int session_close(struct session *s, struct fail *reterr);
 
+/* Close a context that has no MRs. */
+int session_close_ctx(struct ibmr_ctx *ctx, struct fail *reterr);
+
 bool session_is_dry(const struct session *s);
 
 struct object *session_find(const struct session *s, const char *name);

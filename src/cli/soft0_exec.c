@@ -126,6 +126,12 @@ void soft0_take_over(struct cli *cli, int *argc, char **argv)
 	--*argc;
 }
 
+static int handover_fail(struct fail *f, const char *call, int number)
+{
+	return fail_sys(f, number == ENOMEM ? FAIL_NO_MEMORY : FAIL_IO, call, number,
+			"cannot hand over to " PROGRAM ": %s", strerror(number));
+}
+
 /* The plan as a file without a name: whatever it came from can be read only once. */
 static int plan_file(const void *plan, size_t size, int *ret_fd, struct fail *f)
 {
@@ -135,8 +141,7 @@ static int plan_file(const void *plan, size_t size, int *ret_fd, struct fail *f)
 	int saved;
 
 	if (fd < 0)
-		return fail_sys(f, FAIL_IO, "memfd_create", errno, "cannot hand the plan over: %s",
-				strerror(errno));
+		return handover_fail(f, "memfd_create", errno);
 	while (done < size) {
 		ssize_t n = write(fd, at + done, size - done);
 
@@ -145,13 +150,21 @@ static int plan_file(const void *plan, size_t size, int *ret_fd, struct fail *f)
 		} else if (errno != EINTR) {
 			saved = errno;
 			close(fd);
-			return fail_sys(f, FAIL_IO, "write", saved, "cannot hand the plan over: %s",
-					strerror(saved));
+			return handover_fail(f, "write", saved);
 		}
 	}
 	lseek(fd, 0, SEEK_SET);
 	*ret_fd = fd;
 	return 0;
+}
+
+static int start_fail(struct fail *f, const char *call, const char *path, int number)
+{
+	fail_sys(f, number == ENOMEM || number == EAGAIN ? FAIL_NO_MEMORY : FAIL_NO_DEVICE, call,
+		 number, "soft0: %s: %s", path, strerror(number));
+	if (f->code == FAIL_NO_DEVICE)
+		f->cause = "no_soft0";
+	return -number;
 }
 
 static char **arguments(const struct cli *cli, char *handover)
@@ -202,9 +215,7 @@ int soft0_exec(struct cli *cli, const void *plan, size_t size, struct fail *rete
 	rc = signals_check(reterr);
 	if (!rc) {
 		execv(path, args);
-		rc = fail_sys(reterr, FAIL_NO_DEVICE, "execve", errno, "soft0: %s: %s", path,
-			      strerror(errno));
-		reterr->cause = "no_soft0";
+		rc = start_fail(reterr, "execve", path, errno);
 	}
 	free(args);
 close_plan:
@@ -230,7 +241,7 @@ int soft0_spawn(char *const args[], int *ret_fd, int *ret_pid, struct fail *rete
 	for (i = 0; args[i] && i + 3 < sizeof(argv) / sizeof(argv[0]); i++)
 		argv[i + 2] = args[i];
 	if (pipe2(fds, O_CLOEXEC))
-		return fail_sys(reterr, FAIL_IO, "pipe2", errno, "pipe: %s", strerror(errno));
+		return handover_fail(reterr, "pipe2", errno);
 	rc = posix_spawn_file_actions_init(&actions);
 	if (!rc) {
 		rc = posix_spawn_file_actions_adddup2(&actions, fds[1], STDOUT_FILENO);
@@ -241,10 +252,7 @@ int soft0_spawn(char *const args[], int *ret_fd, int *ret_pid, struct fail *rete
 	close(fds[1]);
 	if (rc) {
 		close(fds[0]);
-		fail_sys(reterr, FAIL_NO_DEVICE, "posix_spawn", rc, "soft0: %s: %s", path,
-			 strerror(rc));
-		reterr->cause = "no_soft0";
-		return -rc;
+		return start_fail(reterr, "posix_spawn", path, rc);
 	}
 	*ret_fd = fds[0];
 	return 0;

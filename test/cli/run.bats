@@ -77,7 +77,7 @@ load helpers
 	bad 2 spec_syntax run plan.json
 	echo '{"steps":[{"do":"reg","mr":"a","length":1}' >plan.json
 	bad 2 spec_syntax run plan.json
-	holds '(has("steps") | not) and .error.line == 1 and .error.column > 1 and .device == null'
+	holds '(has("steps") | not) and .error.line == 2 and .error.column == 1 and .device == null'
 	plan "$reg_a" '{"do":"reg","mr":"b","length":1,"length":2}'
 	bad 2 spec_duplicate run plan.json
 	plan "$reg_a" '{"do":"reg","mr":"b","lenght":1}'

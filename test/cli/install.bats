@@ -93,7 +93,7 @@ teardown_file() {
 	unshare -m true || skip "no mount namespaces here"
 	/sbin/setcap cap_ipc_lock+ep "$PREFIX/bin/ibmr" || skip "setcap is not allowed here"
 	run --separate-stderr unshare -m bash -c "mkdir -p '$place' && mount --bind '$PREFIX' '$place' &&
-		exec setpriv --reuid 65534 --regid 65534 --clear-groups '$place/bin/ibmr' run '$PWD/plan.json'"
+		exec setpriv --reuid 65534 --regid 65534 --clear-groups '$place/bin/ibmr' run - <'$PWD/plan.json'"
 	/sbin/setcap -r "$PREFIX/bin/ibmr"
 	status_is 0
 	holds '.ok and .device.software'

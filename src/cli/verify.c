@@ -533,28 +533,6 @@ static json_t *verify_result(const struct verify *v)
 			 (int)v->restored, "not_checked", missing);
 }
 
-static int verify_all(struct verify *v, struct object *object)
-{
-	struct ibmr_mr_info info;
-	int rc;
-
-	ibmr_mr_query(object->mr, &info);
-	rc = segments_walk(object, take_segment, v);
-	if (!rc)
-		rc = flush_window(v);
-	if (rc == -ENOMEM && v->f->code == FAIL_NONE)
-		return fail_nomem(v->f);
-	if (!rc && v->start != info.length) {
-		fail_set(v->f, FAIL_MISMATCH,
-			 "length: '%s' is %" PRIu64 " bytes long, its entries add up to %" PRIu64,
-			 v->name, info.length, v->start);
-		return mismatch(v, "length");
-	}
-	if (!v->can_write && !v->can_read)
-		v->proved = v->neighbours = 0;
-	return rc ? rc : check_refusals(v, info.length);
-}
-
 /* An MR that has no bytes is refused by the library, in the words of every other access. */
 static int refuse_state(struct object *object, struct fail *f)
 {
@@ -568,6 +546,31 @@ static int refuse_state(struct object *object, struct fail *f)
 	fail_set(f, FAIL_STATE, "'%s' has no layout that is known", object->name);
 	f->err = EINVAL;
 	return -EINVAL;
+}
+
+static int verify_all(struct verify *v, struct object *object)
+{
+	struct ibmr_mr_info info;
+	int rc;
+
+	ibmr_mr_query(object->mr, &info);
+	rc = segments_walk(object, take_segment, v);
+	if (!rc)
+		rc = flush_window(v);
+	if (rc == -ENOMEM && v->f->code == FAIL_NONE)
+		return fail_nomem(v->f);
+	/* a member, at any depth, lost its layout */
+	if (rc == -ESTALE && v->f->code == FAIL_NONE)
+		return refuse_state(object, v->f);
+	if (!rc && v->start != info.length) {
+		fail_set(v->f, FAIL_MISMATCH,
+			 "length: '%s' is %" PRIu64 " bytes long, its entries add up to %" PRIu64,
+			 v->name, info.length, v->start);
+		return mismatch(v, "length");
+	}
+	if (!v->can_write && !v->can_read)
+		v->proved = v->neighbours = 0;
+	return rc ? rc : check_refusals(v, info.length);
 }
 
 int step_verify(struct session *s, const struct step *step, struct reply *reply)

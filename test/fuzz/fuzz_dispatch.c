@@ -13,17 +13,10 @@
 
 #include "cli/session.h"
 #include "softdev/soft0.h"
+#include "require.h"
 
 #define MAX_REQUESTS 40
 #define MAX_ENTRIES  5
-
-#define REQUIRE(condition)                                                              \
-	do {                                                                            \
-		if (!(condition)) {                                                     \
-			fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition); \
-			abort();                                                        \
-		}                                                                       \
-	} while (0)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -11,16 +11,9 @@
 #include <unistd.h>
 
 #include "cli/client.h"
+#include "require.h"
 
 #define MOST_BYTES 60000 /* fit into a socket that nobody reads yet */
-
-#define REQUIRE(condition)                                                              \
-	do {                                                                            \
-		if (!(condition)) {                                                     \
-			fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition); \
-			abort();                                                        \
-		}                                                                       \
-	} while (0)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

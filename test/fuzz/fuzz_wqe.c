@@ -19,20 +19,13 @@
 #include <infiniband/verbs.h>
 
 #include "softdev/soft0.h"
+#include "require.h"
 
 #define POOL	  16384
 #define GUARD	  4096
 #define MAX_UNITS 60
 #define KEYS	  8
 #define NUM_WR	  64 /* in one input */
-
-#define REQUIRE(condition)                                                              \
-	do {                                                                            \
-		if (!(condition)) {                                                     \
-			fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition); \
-			abort();                                                        \
-		}                                                                       \
-	} while (0)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

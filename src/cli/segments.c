@@ -83,9 +83,16 @@ static int walk_bytes(const struct walk *w, struct object *o, uint64_t from, uin
 	return 0;
 }
 
-int segments_walk(struct object *object, segment_fn *fn, void *arg)
+int segments_walk_range(struct object *object, uint64_t offset, uint64_t length, segment_fn *fn,
+			void *arg)
 {
 	const struct walk w = { fn, arg };
+
+	return walk_bytes(&w, object, offset, length);
+}
+
+int segments_walk(struct object *object, segment_fn *fn, void *arg)
+{
 	struct ibmr_mr_info info;
 	uint64_t length;
 	int rc;
@@ -98,5 +105,5 @@ int segments_walk(struct object *object, segment_fn *fn, void *arg)
 			return rc;
 		length = object->fill.ends[object->fill.num - 1] * object->fill.count;
 	}
-	return walk_bytes(&w, object, 0, length);
+	return segments_walk_range(object, 0, length, fn, arg);
 }

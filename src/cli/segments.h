@@ -16,5 +16,8 @@ typedef int segment_fn(void *arg, struct object *leaf, uint64_t offset, uint64_t
 /* Every byte of the MR once and in order, segment by segment; nesting is followed. -ENOMEM, -ESTALE (a
  * record is missing), or what fn returned. */
 int segments_walk(struct object *object, segment_fn *fn, void *arg);
+/* The same of [offset, offset + length), which is within the MR. */
+int segments_walk_range(struct object *object, uint64_t offset, uint64_t length, segment_fn *fn,
+			void *arg);
 
 #endif /* CLI_SEGMENTS_H */

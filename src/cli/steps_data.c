@@ -11,12 +11,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "cli.h"
 #include "data.h"
 #include "result.h"
+#include "segments.h"
 #include "session.h"
 
 #define HEX_MOST 4096 /* bytes shown */
@@ -340,45 +340,51 @@ int step_read(struct session *s, const struct step *step, struct reply *reply)
 
 /* ---- copy ------------------------------------------------------------------------- */
 
-/* Have the library check both sides: all of it in a dry session, else what it will refuse. */
-static int copy_check(struct session *s, const struct step_copy *c, struct ibmr_mr *to,
-		      struct ibmr_mr *from, uint64_t length, struct fail *f)
-{
-	char byte = 0;
-	int rc = 0;
+/* A checksum of what lies in memory, taken by the CPU. */
+struct summed {
+	struct session *s;
+	struct fail *f;
+	uint8_t *chunk;
+	uint32_t crc;
+};
 
-	if (session_is_dry(s) || !fits(from, c->from_offset, length))
-		rc = read_chunk(s, from, c->from_offset, &byte, length, 0, f);
-	if (!rc && (session_is_dry(s) || !fits(to, c->to_offset, length)))
-		rc = write_chunk(s, to, c->to_offset, &byte, length, 0, f);
-	return rc;
+static int sum_segment(void *arg, struct object *leaf, uint64_t offset, uint64_t length)
+{
+	struct summed *sum = arg;
+	struct ibmr_mr_info info;
+	uint64_t at, num;
+	int rc;
+
+	ibmr_mr_query(leaf->mr, &info);
+	for (at = 0; at < length; at += num) {
+		num = length - at < DATA_CHUNK ? length - at : DATA_CHUNK;
+		rc = session_tick(sum->s, sum->f);
+		if (!rc)
+			rc = memory_read(sum->chunk, (uint8_t *)info.addr + offset + at, num);
+		if (rc)
+			return rc;
+		sum->crc = crc32_update(sum->crc, sum->chunk, num);
+	}
+	return 0;
 }
 
-/* All bytes are read before the first is written: source and target may share memory, by layouts that
- * nobody compares. */
-static int copy_bytes(struct session *s, const struct step_copy *c, struct ibmr_mr *to,
-		      struct ibmr_mr *from, uint64_t length, uint32_t *ret_crc, struct fail *f)
+/* ret_crc: NULL where the memory cannot be read. */
+static int sum_range(struct session *s, struct object *object, uint64_t offset, uint64_t length,
+		     json_t **ret_crc, struct fail *f)
 {
-	uint8_t *all =
-		mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	uint64_t at, num;
-	int rc = 0;
+	struct summed sum = { .s = s, .f = f, .chunk = malloc(DATA_CHUNK) };
+	int rc;
 
-	if (all == MAP_FAILED)
-		return fail_sys(f, FAIL_NO_MEMORY, "mmap", errno, "%llu bytes to copy through: %s",
-				(unsigned long long)length, strerror(errno));
-	for (at = 0; !rc && at < length; at += num) {
-		num = length - at < DATA_CHUNK ? length - at : DATA_CHUNK;
-		rc = read_chunk(s, from, c->from_offset + at, all + at, num, 0, f);
-	}
-	for (at = 0; !rc && at < length; at += num) {
-		num = length - at < DATA_CHUNK ? length - at : DATA_CHUNK;
-		rc = write_chunk(s, to, c->to_offset + at, all + at, num, 0, f);
-	}
-	if (!rc)
-		*ret_crc = crc32_update(0, all, length);
-	munmap(all, length);
-	return rc;
+	if (!sum.chunk)
+		return fail_nomem(f);
+	rc = segments_walk_range(object, offset, length, sum_segment, &sum);
+	free(sum.chunk);
+	if (rc == -ENOMEM && f->code == FAIL_NONE)
+		return fail_nomem(f);
+	if (rc && f->code != FAIL_NONE)
+		return rc;
+	*ret_crc = rc ? json_null() : crc_text(sum.crc);
+	return 0;
 }
 
 int step_copy(struct session *s, const struct step *step, struct reply *reply)
@@ -388,8 +394,9 @@ int step_copy(struct session *s, const struct step *step, struct reply *reply)
 	const struct at at_from = { .name = "from" };
 	struct fail *f = &reply->fail;
 	struct object *to, *from;
+	struct ibmr_err err;
 	uint64_t length;
-	uint32_t crc = 0;
+	json_t *crc;
 	int rc;
 
 	rc = session_need(s, c->to, &at_to, &to, f);
@@ -398,15 +405,21 @@ int step_copy(struct session *s, const struct step *step, struct reply *reply)
 	if (rc)
 		return rc;
 	length = rest(from->mr, c->from_offset, c->length);
-	rc = copy_check(s, c, to->mr, from->mr, length, f);
-	if (!rc && !session_is_dry(s))
-		rc = copy_bytes(s, c, to->mr, from->mr, length, &crc, f);
+	rc = session_tick(s, f);
+	if (rc)
+		return rc;
+	rc = ibmr_mr_copy(to->mr, c->to_offset, from->mr, c->from_offset, length, 0, &err);
+	if (rc)
+		return session_fail(&err, rc, NULL, f);
+	crc = json_null();
+	if (!session_is_dry(s))
+		rc = sum_range(s, to, c->to_offset, length, &crc, f);
 	if (rc)
 		return rc;
 	return reply_result(reply, json_pack("{s:s, s:I, s:s, s:I, s:I, s:o}", "to", c->to,
 					     "to_offset", (json_int_t)c->to_offset, "from", c->from,
 					     "from_offset", (json_int_t)c->from_offset, "length",
-					     (json_int_t)length, "crc32", crc_text(crc)));
+					     (json_int_t)length, "crc32", crc));
 }
 
 /* ---- atomics ------------------------------------------------------------------------ */

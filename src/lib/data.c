@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Bytes and atomics through an MR's rkey. */
+/* Bytes and atomics through an MR's rkey, and from MR to MR. */
 #include "private.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
+
+#define COPY_MOST (1u << 30) /* bytes of one message, whatever the port says */
 
 /* One request, as the public calls have it. */
 struct io {
@@ -13,7 +15,7 @@ struct io {
 	struct ibmr_mr *mr;
 	uint64_t offset;
 	uint64_t length;
-	uint64_t right; /* the access it needs */
+	uint64_t right; /* the access it needs; 0: local reading, which is always on */
 	unsigned flags;
 };
 
@@ -40,7 +42,7 @@ static int check_right(const struct io *io, struct ibmr_err *err)
 	const char *word = ibmr_access_name(io->right);
 	int ret;
 
-	if (io->mr->access & io->right)
+	if (!io->right || io->mr->access & io->right)
 		return 0;
 	ret = ibmri_refuse(err, IBMR_E_ACCESS, io->origin, "'%s' lacks %s", io->mr->name, word);
 	ibmri_err_cause(err, "lacks_right");
@@ -125,7 +127,7 @@ static int check(const struct io *io, struct ibmr_err *err)
 /* In a dry ctx: what a device would make of a request that was not checked. */
 static int foretell(const struct io *io, struct ibmr_err *err)
 {
-	enum ibv_wc_status status = IBV_WC_REM_ACCESS_ERR;
+	enum ibv_wc_status status = io->right ? IBV_WC_REM_ACCESS_ERR : IBV_WC_LOC_PROT_ERR;
 	struct ibmr_err why;
 	int ret;
 
@@ -223,6 +225,107 @@ int ibmr_mr_read(struct ibmr_mr *mr, uint64_t offset, void *dst, uint64_t length
 		return ibmri_refuse(reterr, IBMR_E_ARGUMENT, io.origin,
 				    "no place for the bytes is given");
 	return move(&io, NULL, dst, reterr);
+}
+
+/* ---- from MR to MR ------------------------------------------------------------------- */
+
+/* As far as one MR's offsets, or addresses of registered memory, tell. */
+static bool share_bytes(const struct io *to, const struct io *from)
+{
+	uint64_t dst = to->mr->base + to->offset, src = from->mr->base + from->offset;
+
+	if (to->mr != from->mr && (to->mr->indirect || from->mr->indirect || to->mr->ctx->dry))
+		return false;
+	return dst - src < to->length || src - dst < to->length;
+}
+
+/* The device takes the bytes by the one's lkey and puts them by the other's rkey. */
+static int copy_apart(const struct ibmri_call *c, const struct io *to, const struct io *from,
+		      struct ibmr_err *err)
+{
+	uint64_t most = least(ibmri_queue_max_msg(c->ctx), COPY_MOST);
+	uint64_t done, num;
+	int ret = 0;
+
+	for (done = 0; !ret && done < to->length; done += num) {
+		struct ibmri_rdma r = { .opcode = IBV_WR_RDMA_WRITE,
+					.local = from->mr->base + from->offset + done,
+					.lkey = from->mr->lkey,
+					.remote = to->mr->base + to->offset + done,
+					.rkey = to->mr->rkey };
+
+		num = least(most, to->length - done);
+		r.length = (uint32_t)num;
+		ret = ibmri_queue_rdma(c, &r, err);
+	}
+	return ret;
+}
+
+/* Bytes of both sides: through staging memory, from the end that no later part still needs. */
+static int copy_shared(const struct ibmri_call *c, const struct io *to, const struct io *from,
+		       struct ibmr_err *err)
+{
+	const struct ibmri_pool *staging = &c->ctx->staging;
+	bool backwards = to->mr->base + to->offset > from->mr->base + from->offset;
+	uint64_t done, num, most, at;
+	int ret;
+
+	ret = make_ready(c, to->length, &most, err);
+	for (done = 0; !ret && done < to->length; done += num) {
+		struct ibmri_rdma r = { .opcode = IBV_WR_RDMA_READ,
+					.local = (uintptr_t)staging->buf,
+					.rkey = from->mr->rkey };
+
+		num = least(most, to->length - done);
+		at = backwards ? to->length - done - num : done;
+		r.lkey = staging->mr->lkey;
+		r.length = (uint32_t)num;
+		r.remote = from->mr->base + from->offset + at;
+		ret = ibmri_queue_rdma(c, &r, err);
+		if (ret)
+			return ret;
+		r.opcode = IBV_WR_RDMA_WRITE;
+		r.remote = to->mr->base + to->offset + at;
+		r.rkey = to->mr->rkey;
+		ret = ibmri_queue_rdma(c, &r, err);
+	}
+	return ret;
+}
+
+int ibmr_mr_copy(struct ibmr_mr *to, uint64_t to_offset, struct ibmr_mr *from, uint64_t from_offset,
+		 uint64_t length, unsigned io_flags, struct ibmr_err *reterr)
+{
+	struct io dst = { "ibmr_mr_copy",	    "copying to", to, to_offset, length,
+			  IBMR_ACCESS_REMOTE_WRITE, io_flags };
+	struct io src = { "ibmr_mr_copy", "copying from", from, from_offset, length, 0, io_flags };
+	struct ibmri_call c;
+	bool shared;
+	int ret;
+
+	if (to->ctx != from->ctx) {
+		ret = ibmri_refuse(reterr, IBMR_E_ARGUMENT, dst.origin,
+				   "'%s' belongs to another protection domain than '%s'",
+				   from->name, to->name);
+		ibmri_err_cause(reterr, "other_context");
+		return ret;
+	}
+	shared = share_bytes(&dst, &src);
+	if (shared)
+		src.right = IBMR_ACCESS_REMOTE_READ;
+	ret = check(&src, reterr);
+	if (!ret)
+		ret = check(&dst, reterr);
+	if (ret)
+		return ret;
+	if (to->ctx->dry) {
+		ret = foretell(&src, reterr);
+		return ret ? ret : foretell(&dst, reterr);
+	}
+	ibmri_call_start(&c, to->ctx, dst.origin, dst.doing, to);
+	ret = ibmri_queue_need(&c, reterr);
+	if (ret)
+		return ret;
+	return shared ? copy_shared(&c, &dst, &src, reterr) : copy_apart(&c, &dst, &src, reterr);
 }
 
 /* ---- atomics ------------------------------------------------------------------------- */

@@ -346,6 +346,15 @@ IBMR_EXPORT int ibmr_mr_write(struct ibmr_mr *mr, uint64_t offset, const void *s
 IBMR_EXPORT int ibmr_mr_read(struct ibmr_mr *mr, uint64_t offset, void *dst, uint64_t length,
 			     unsigned io_flags, struct ibmr_err *reterr);
 
+/* Move bytes from MR to MR, past no memory of the library's: the device takes them by the lkey of from,
+ * which every MR allows, and puts them by the rkey of to, which needs remote_write. Ranges of one MR,
+ * or of two direct ones, may share bytes: what arrives is what was there before. Those bytes go
+ * through staging memory, and from needs remote_read. What layouts of different MRs share is not
+ * looked for: there, what arrives is not stated. */
+IBMR_EXPORT int ibmr_mr_copy(struct ibmr_mr *to, uint64_t to_offset, struct ibmr_mr *from,
+			     uint64_t from_offset, uint64_t length, unsigned io_flags,
+			     struct ibmr_err *reterr);
+
 /* 64-bit atomics on host-order values; *ret_old is what was there. The bytes must be 8-aligned by
  * their address through the key and in the memory they land on, and within one entry; else range. */
 IBMR_EXPORT int ibmr_mr_fetch_add(struct ibmr_mr *mr, uint64_t offset, uint64_t add,

@@ -162,6 +162,14 @@ static int read_col(struct ibmr_err *err)
 	return ret;
 }
 
+/* Apart: from an indirect MR; then with bytes of both sides. */
+static int copy_col(struct ibmr_err *err)
+{
+	int ret = ibmr_mr_copy(file, 0, col, 3, 7, 0, err);
+
+	return ret ? ret : ibmr_mr_copy(a, 1, a, 0, 4, 0, err);
+}
+
 /* Larger than what came before: the staging memory grows. */
 static int read_lazy(struct ibmr_err *err)
 {
@@ -256,6 +264,7 @@ static const struct {
 	{ "fill by list memory", fill_list_memory },
 	{ "write", write_col },
 	{ "read", read_col },
+	{ "copy", copy_col },
 	{ "read lazy", read_lazy },
 	{ "fetch_add", add },
 	{ "refused", refused },

@@ -2,7 +2,7 @@
 # shellcheck shell=bash
 # bash completion for ibmr(1). test/examples/completion.bats holds it to what `ibmr --help` says.
 
-_ibmr_commands='check compare-swap copy create dereg devices exec fetch-add fill invalidate prefetch read reg run session show verify write'
+_ibmr_commands='check compare-swap copy create dereg devices exec fetch-add fill invalidate prefetch read reg run session show translate verify write'
 _ibmr_global='--deadline --device --format --gid-index --help --port --socket --timeout --version'
 
 # Options of one command beside the global ones.
@@ -20,6 +20,7 @@ _ibmr_options() {
 	reg) echo '--access --attach --create --file --file-offset --hugepages --length --map' ;;
 	run) echo '--keep-going' ;;
 	session) echo '--foreground --idle-timeout --max-clients --max-locked --max-message --max-objects' ;;
+	translate) echo '--from --mr' ;;
 	write) echo '--byte --file --hex --length --offset --ramp --unchecked' ;;
 	esac
 }
@@ -102,6 +103,10 @@ _ibmr_argument() {
 	case $1,$2 in
 	run,0 | check,0 | fill,1) _ibmr_files "$3" ;;
 	session,0) _ibmr_reply 'start stop status run' "$3" ;;
+	translate,0)
+		_ibmr_files "$3"
+		mapfile -t -O "${#COMPREPLY[@]}" COMPREPLY < <(compgen -W "$(_ibmr_mrs)" -- "$3")
+		;;
 	reg,* | create,* | copy,* | devices,* | session,*) ;;
 	*,0) _ibmr_reply "$(_ibmr_mrs)" "$3" ;;
 	esac

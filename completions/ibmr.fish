@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # fish completion for ibmr(1).
 
-set -l commands check compare-swap copy create dereg devices exec fetch-add fill invalidate prefetch read reg run session show verify write
+set -l commands check compare-swap copy create dereg devices exec fetch-add fill invalidate prefetch read reg run session show translate verify write
 set -l none "not __fish_seen_subcommand_from $commands"
 
 function __ibmr_devices
@@ -41,6 +41,7 @@ complete -c ibmr -n $none -a reg -d 'register memory'
 complete -c ibmr -n $none -a run -d 'run a plan\'s steps in one process'
 complete -c ibmr -n $none -a session -d 'hold a device and its MRs between commands'
 complete -c ibmr -n $none -a show -d 'the MRs of the session'
+complete -c ibmr -n $none -a translate -d 'which bytes of which buffers'
 complete -c ibmr -n $none -a verify -d 'prove a filled MR byte by byte'
 complete -c ibmr -n $none -a write -d 'write bytes through an MR'
 
@@ -97,6 +98,8 @@ complete -c ibmr -n '__fish_seen_subcommand_from session' -l max-clients -x -d '
 complete -c ibmr -n '__fish_seen_subcommand_from session' -l max-locked -x -d 'most bytes that MRs lock'
 complete -c ibmr -n '__fish_seen_subcommand_from session' -l max-message -x -d 'most bytes of a request'
 complete -c ibmr -n '__fish_seen_subcommand_from session' -l max-objects -x -d 'most MRs'
+complete -c ibmr -n '__fish_seen_subcommand_from translate' -l from -x -d 'where that byte of a member shows: MR:OFFSET'
+complete -c ibmr -n '__fish_seen_subcommand_from translate' -l mr -x -d 'an MR that the spec names: NAME=SIZE'
 complete -c ibmr -n '__fish_seen_subcommand_from write' -l byte -x -d 'every byte is N'
 complete -c ibmr -n '__fish_seen_subcommand_from write' -l file -r -F -d 'a file\'s bytes; - is standard input for write'
 complete -c ibmr -n '__fish_seen_subcommand_from write' -l hex -x -d 'bytes to write, in hex'
@@ -104,7 +107,7 @@ complete -c ibmr -n '__fish_seen_subcommand_from write' -l length -x -d 'bytes'
 complete -c ibmr -n '__fish_seen_subcommand_from write' -l offset -x -d 'from the first byte of the MR'
 complete -c ibmr -n '__fish_seen_subcommand_from write' -l ramp -x -d 'bytes N, N+1, ..., modulo 256'
 complete -c ibmr -n '__fish_seen_subcommand_from write' -l unchecked -d 'leave it to the device to refuse'
-complete -c ibmr -n '__fish_seen_subcommand_from run check fill' -k -a '(__fish_complete_suffix .json)'
-complete -c ibmr -n '__fish_seen_subcommand_from compare-swap dereg fetch-add fill invalidate prefetch read show verify write' -a '(__ibmr_mrs)'
+complete -c ibmr -n '__fish_seen_subcommand_from run check fill translate' -k -a '(__fish_complete_suffix .json)'
+complete -c ibmr -n '__fish_seen_subcommand_from compare-swap dereg fetch-add fill invalidate prefetch read show translate verify write' -a '(__ibmr_mrs)'
 complete -c ibmr -n '__fish_seen_subcommand_from session; and not __fish_seen_subcommand_from start stop status run' -a 'start stop status run'
 complete -c ibmr -n '__fish_seen_subcommand_from exec' -a '(__fish_complete_subcommand --fcs-skip=2)'

@@ -31,7 +31,8 @@ struct cli_options {
 	int gid_index;	      /* -1: the library's choice */
 	bool keep_going;
 	const char *target; /* check */
-	const char **mrs;   /* check: each NAME=SIZE as given; owned */
+	const char *from;   /* translate: MR:OFFSET */
+	const char **mrs;   /* check, translate: each NAME=SIZE as given; owned */
 	size_t num_mrs;
 	/* session */
 	bool foreground;
@@ -66,6 +67,7 @@ enum cli_key {
 	OPT_GID_INDEX,
 	OPT_KEEP_GOING,
 	OPT_TARGET,
+	OPT_FROM,
 	OPT_MR,
 	OPT_FOREGROUND,
 	OPT_IDLE_TIMEOUT,
@@ -104,6 +106,7 @@ int cmd_object(struct cli *cli);
 int cmd_run(struct cli *cli);
 int cmd_session(struct cli *cli);
 int cmd_show(struct cli *cli);
+int cmd_translate(struct cli *cli);
 
 uint64_t now_ns(void);
 

@@ -13,11 +13,11 @@
 #include "cli.h"
 #include "dry_files.h"
 #include "foretell.h"
+#include "lone_spec.h"
 #include "out.h"
 #include "session.h"
 #include "spec.h"
 #include "targets.h"
-#include "utf8.h"
 #include "words.h"
 
 struct check {
@@ -110,73 +110,6 @@ static int check_plan(struct check *c, struct fail *f)
 
 /* ---- a lone spec ------------------------------------------------------------------ */
 
-/* The name of the MR that the spec fills: none that a document can use. */
-#define FILLED "spec/"
-
-struct given {
-	const char *name;
-	uint64_t length;
-	bool used;
-};
-
-/* NAME=SIZE; a name may have '=' in it, a size has none. The name is a copy in names. */
-static int parse_given(const char *arg, json_t *names, struct given *ret_given, struct fail *f)
-{
-	const char *equals = strrchr(arg, '=');
-	json_t *name;
-	int ret;
-
-	if (!equals)
-		return fail_set(f, FAIL_USAGE, "--mr '%s': NAME=SIZE belongs here", arg);
-	if (!utf8_all(arg, equals - arg))
-		return fail_set(f, FAIL_USAGE, "--mr '%s': the name is not UTF-8", arg);
-	name = json_stringn_nocheck(arg, equals - arg);
-	if (json_array_append_new(names, name))
-		return fail_nomem(f);
-	ret_given->used = false;
-	ret = spec_name(name, NULL, &ret_given->name, f);
-	if (!ret)
-		ret = spec_number_text(equals + 1, strlen(equals + 1), NULL, &ret_given->length, f);
-	if (ret) {
-		f->code = FAIL_USAGE;
-		f->has_where = false;
-		return ret;
-	}
-	if (!ret_given->length)
-		return fail_set(f, FAIL_USAGE, "--mr '%s': length 0: at least 1", arg);
-	return 0;
-}
-
-static int parse_givens(const struct cli_options *opts, json_t *names, struct given *givens,
-			struct fail *f)
-{
-	size_t i, j;
-	int ret;
-
-	for (i = 0; i < opts->num_mrs; i++) {
-		ret = parse_given(opts->mrs[i], names, &givens[i], f);
-		if (ret)
-			return ret;
-		for (j = 0; j < i; j++)
-			if (!strcmp(givens[j].name, givens[i].name))
-				return fail_set(f, FAIL_USAGE, "--mr '%s' is given twice",
-						givens[i].name);
-	}
-	return 0;
-}
-
-/* Carry out a step of ours; its failure is the document's. */
-static int internal_step(struct check *c, const struct step *step, struct fail *f)
-{
-	struct reply reply;
-	int ret = dispatch_step(c->session, step, &reply);
-
-	if (ret)
-		*f = reply.fail;
-	reply_clear(&reply);
-	return ret;
-}
-
 static int note_unchecked(struct check *c, const char *name, struct fail *f)
 {
 	json_t *entry = json_pack("{s:s, s:n, s:n, s:n, s:n}", "name", name, "length",
@@ -189,75 +122,20 @@ static int note_unchecked(struct check *c, const char *name, struct fail *f)
 	return budget_add(&c->budget, entry, f);
 }
 
-/* A member: with the length it was given, or so long that no entry can pass its end. It has every
- * right that the fill asks for, since a lone spec says nothing of its members' rights. */
-static int add_member(struct check *c, const char *name, const struct given *given, uint64_t access,
-		      struct fail *f)
+static int note_member(void *arg, const char *name, bool known, struct fail *f)
 {
-	struct step reg = { .verb = STEP_REG, .mr = name };
-	int ret;
+	struct check *c = arg;
 
-	reg.reg.length = given ? given->length : INT64_MAX;
-	if (!given && reg.reg.length > c->target->max_mr_size)
-		reg.reg.length = c->target->max_mr_size;
-	reg.reg.access = (access & IBMR_ACCESS_FILL) | IBMR_ACCESS_LOCAL_WRITE;
-	ret = internal_step(c, &reg, f);
-	if (ret) {
-		f->has_where = false;
-		return ret;
-	}
-	return given ? budget_note(&c->budget, c->session, name, true, f)
+	return known ? budget_note(&c->budget, c->session, name, true, f)
 		     : note_unchecked(c, name, f);
 }
 
-/* Members for all entries. *ret_open: the total depends on a length that is not known. */
-static int add_members(struct check *c, const struct step_fill *fill, struct given *givens,
-		       bool *ret_open, struct fail *f)
+static int note_filled(struct check *c, bool open, struct fail *f)
 {
-	size_t i, g, num = c->cli->opts.num_mrs;
-	int ret;
-
-	for (i = 0; i < fill->num; i++) {
-		struct step_entry *e = &fill->entries[i];
-
-		for (g = 0; g < num && strcmp(givens[g].name, e->mr); g++)
-			;
-		if (g < num)
-			givens[g].used = true;
-		if (!session_find(c->session, e->mr)) {
-			ret = add_member(c, e->mr, g < num ? &givens[g] : NULL, fill->access, f);
-			if (ret)
-				return ret;
-		}
-		if (g == num && e->length == IBMR_TO_END) {
-			e->length = 1;
-			*ret_open = true;
-		}
-	}
-	for (g = 0; g < num; g++)
-		if (!givens[g].used)
-			return fail_set(f, FAIL_USAGE, "--mr '%s': the spec names no such MR",
-					givens[g].name);
-	return 0;
-}
-
-static int fill_spec(struct check *c, const struct step *fill, bool open, struct fail *f)
-{
-	const struct at list = { .name = fill->fill.repeat ? "blocks" : "klms" };
-	struct step create = { .verb = STEP_CREATE, .mr = FILLED };
 	json_t *entry;
 	int ret;
 
-	create.create.max_klms = fill->fill.num;
-	create.create.split = fill->fill.split;
-	ret = internal_step(c, &create, f);
-	if (ret) {
-		fail_at(f, f->code == FAIL_LIMIT ? &list : NULL);
-		return ret;
-	}
-	ret = internal_step(c, fill, f);
-	if (!ret)
-		ret = budget_note(&c->budget, c->session, FILLED, true, f);
+	ret = budget_note(&c->budget, c->session, LONE_MR, true, f);
 	if (ret)
 		return ret;
 	entry = json_array_get(c->budget.mrs, json_array_size(c->budget.mrs) - 1);
@@ -269,31 +147,20 @@ static int fill_spec(struct check *c, const struct step *fill, bool open, struct
 
 static int check_fill(struct check *c, struct fail *f)
 {
-	size_t num = c->cli->opts.num_mrs;
-	struct given *givens = calloc(num + 1, sizeof(*givens));
-	json_t *names = json_array();
+	const struct lone_spec spec = { .doc = c->doc,
+					.mrs = c->cli->opts.mrs,
+					.num_mrs = c->cli->opts.num_mrs,
+					.note = note_member,
+					.arg = c };
 	bool open = false;
-	struct step step;
 	int ret;
 
-	ret = names && givens ? parse_givens(&c->cli->opts, names, givens, f) : fail_nomem(f);
-	if (ret)
-		goto free_givens;
-	ret = spec_parse_fill(c->doc, FILLED, &step, f);
-	if (ret)
-		goto free_givens;
 	if (!c->target)
 		c->target = target_of_device(NULL);
 	ret = session_open_dry(c->target, &c->session, f);
 	if (!ret)
-		ret = add_members(c, &step.fill, givens, &open, f);
-	if (!ret)
-		ret = fill_spec(c, &step, open, f);
-	step_free(&step);
-free_givens:
-	json_decref(names);
-	free(givens);
-	return ret;
+		ret = lone_spec_make(&spec, c->session, &open, f);
+	return ret ? ret : note_filled(c, open, f);
 }
 
 /* ---- the command ----------------------------------------------------------------- */

@@ -12,6 +12,12 @@ static const struct argp_option check_options[] = {
 	{ 0 }
 };
 
+static const struct argp_option translate_options[] = {
+	{ "from", OPT_FROM, "MR:OFFSET", 0, "Where that byte of a member shows", 0 },
+	{ "mr", OPT_MR, "NAME=SIZE", 0, "An MR that the SPEC names, and its length", 0 },
+	{ 0 }
+};
+
 static const struct argp_option session_options[] = {
 	{ "foreground", OPT_FOREGROUND, NULL, 0, "start: stay in the foreground", 0 },
 	{ "idle-timeout", OPT_IDLE_TIMEOUT, "TIME", 0,
@@ -109,6 +115,15 @@ const struct command commands[] = {
 	       "Swaps 8 bytes of an MR atomically if they are as stated."),
 	OBJECT("verify", VERIFY, "NAME", 1, "prove a filled MR byte by byte",
 	       "Proves that each byte of a filled MR is where its layout says."),
+	{ .word = "translate",
+	  .args = "SPEC|NAME [OFFSET [LENGTH]]",
+	  .min_args = 1,
+	  .max_args = 3,
+	  .summary = "which bytes of which buffers",
+	  .doc = "Says which bytes of which buffers a range of an indirect MR is, of the session's "
+		 "MR NAME or of SPEC: a file whose name has a / or ends in .json, or -.",
+	  .options = translate_options,
+	  .run = cmd_translate },
 	OBJECT("dereg", DEREG, "NAME", 1, "deregister an MR",
 	       "Deregisters an MR of the session and frees its memory."),
 	{ .word = NULL },

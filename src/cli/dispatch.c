@@ -21,6 +21,7 @@ static step_fn *const steps[STEP_DO_MAX] = {
 	[STEP_FETCH_ADD] = step_fetch_add,
 	[STEP_COMPARE_SWAP] = step_compare_swap,
 	[STEP_VERIFY] = step_verify,
+	[STEP_TRANSLATE] = step_translate,
 };
 
 static void reply_init(struct reply *reply)

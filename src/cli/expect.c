@@ -33,6 +33,10 @@ static const char *const atomic_result[] = { "mr", "offset", "old", NULL };
 static const char *const verify_result[] = { "mr",	 "bytes",    "segments",    "neighbours",
 					     "refusals", "restored", "not_checked", NULL };
 
+static const char *const translate_result[] = { "mr",	  "offset",	 "length",
+						"from",	  "from_offset", "pieces",
+						"places", "complete",	 NULL };
+
 static const char *const *const results[STEP_DO_MAX] = {
 	[STEP_REG] = mr_object,
 	[STEP_CREATE] = mr_object,
@@ -46,6 +50,7 @@ static const char *const *const results[STEP_DO_MAX] = {
 	[STEP_FETCH_ADD] = atomic_result,
 	[STEP_COMPARE_SWAP] = atomic_result,
 	[STEP_VERIFY] = verify_result,
+	[STEP_TRANSLATE] = translate_result,
 };
 
 static const struct at at_expect = { .name = "expect" };

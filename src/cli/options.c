@@ -178,6 +178,9 @@ static int take_option(struct parse *p, int key, const char *arg)
 	case OPT_TARGET:
 		opts->target = arg;
 		return *arg ? 0 : bad_value(p, "target", arg, "the name of a device");
+	case OPT_FROM:
+		opts->from = arg;
+		return 0;
 	case OPT_MR:
 		return add_mr(p, arg);
 	case OPT_FOREGROUND:

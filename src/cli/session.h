@@ -125,5 +125,6 @@ step_fn step_reg, step_create, step_fill, step_invalidate, step_dereg,
 	step_prefetch;							     /* steps_mr.c */
 step_fn step_write, step_read, step_copy, step_fetch_add, step_compare_swap; /* steps_data.c */
 step_fn step_verify;							     /* verify.c */
+step_fn step_translate;							     /* steps_translate.c */
 
 #endif /* CLI_SESSION_H */

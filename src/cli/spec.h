@@ -86,6 +86,7 @@ enum step_do {
 	STEP_FETCH_ADD,
 	STEP_COMPARE_SWAP,
 	STEP_VERIFY,
+	STEP_TRANSLATE,
 	STEP_DO_MAX
 };
 
@@ -167,6 +168,12 @@ struct step_atomic {
 	uint64_t compare, swap; /* compare_swap */
 };
 
+struct step_translate {
+	uint64_t offset, length;
+	const char *from; /* the other way: where a byte of this MR shows; else NULL */
+	uint64_t from_offset;
+};
+
 struct step {
 	enum step_do verb;
 	const char *mr;	      /* NULL where the command has none (copy, prefetch of ranges) */
@@ -182,6 +189,7 @@ struct step {
 		struct step_read read;
 		struct step_copy copy;
 		struct step_atomic atomic;
+		struct step_translate translate;
 	};
 };
 

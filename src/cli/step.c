@@ -82,10 +82,10 @@ static const char *const layout_words[] = { "list", "repeat", NULL };
 static const char *const map_words[] = { "private", "shared", NULL };
 static const char *const split_words[] = { "auto", NULL };
 static const char *const advice_words[] = { "read", "write", "no_fault", NULL };
-static const char *const verb_words[] = { "reg",   "create",	"fill",		"invalidate",
-					  "dereg", "prefetch",	"write",	"read",
-					  "copy",  "fetch_add", "compare_swap", "verify",
-					  NULL };
+static const char *const verb_words[] = { "reg",       "create",    "fill",	    "invalidate",
+					  "dereg",     "prefetch",  "write",	    "read",
+					  "copy",      "fetch_add", "compare_swap", "verify",
+					  "translate", NULL };
 
 static const struct member frame_members[] = {
 	NAMED("do", verb, WORD, .words = verb_words, .required = true),
@@ -141,6 +141,12 @@ static const struct member compare_swap_members[] = {
 	MAY(offset, NUMBER),
 	MUST(compare, NUMBER),
 	MUST(swap, NUMBER),
+};
+static const struct member translate_members[] = {
+	MAY(offset, NUMBER),
+	MAY(length, LENGTH),
+	MAY(from, NAME),
+	MAY(from_offset, NUMBER),
 };
 static const struct member init_members[] = {
 	MAY(ramp, BYTE),
@@ -451,6 +457,24 @@ static int finish_atomic(const struct form *form, uint64_t seen, struct step *st
 	return 0;
 }
 
+static int finish_translate(const struct form *form, uint64_t seen, struct step *step,
+			    struct fail *f)
+{
+	const char *extra = SEEN(offset) ? "offset" : SEEN(length) ? "length" : NULL;
+
+	if (SEEN(from) && extra)
+		return member_refuse(f, FAIL_SPEC_VALUE, NULL, extra,
+				     "'%s' and 'from': from asks the other way", extra);
+	if (SEEN(from_offset) && !SEEN(from))
+		return member_refuse(f, FAIL_SPEC_MISSING, NULL, NULL,
+				     "'from_offset' needs the member 'from'");
+	step->translate.offset = form->offset;
+	step->translate.length = length_or_end(form, seen, step);
+	step->translate.from = form->from;
+	step->translate.from_offset = form->from_offset;
+	return 0;
+}
+
 /* ---- a step ------------------------------------------------------------------------------ */
 
 static const struct verb {
@@ -472,6 +496,7 @@ static const struct verb {
 	[STEP_COMPARE_SWAP] = { compare_swap_members, COUNT(compare_swap_members), true,
 				finish_atomic },
 	[STEP_VERIFY] = { NULL, 0, true, NULL },
+	[STEP_TRANSLATE] = { translate_members, COUNT(translate_members), true, finish_translate },
 };
 
 const char *step_word(enum step_do verb)

@@ -298,6 +298,31 @@ struct ibmr_mr_info {
 
 IBMR_EXPORT void ibmr_mr_query(const struct ibmr_mr *mr, struct ibmr_mr_info *ret_info);
 
+/* ---- translation -------------------------------------------------------- */
+
+/* Bytes [at, at + length) of the MR asked about are [offset, offset + length) of the direct MR mr. */
+struct ibmr_piece {
+	uint64_t at;
+	struct ibmr_mr *mr;
+	uint64_t offset;
+	uint64_t length;
+};
+/* Called for each piece, or place. It calls nothing of the library but ibmr_mr_query; a value other
+ * than 0 ends the walk, and is what the call returns. */
+typedef int ibmr_piece_fn(void *arg, const struct ibmr_piece *piece);
+typedef int ibmr_place_fn(void *arg, uint64_t at);
+
+/* Which bytes of which memory [offset, offset + length) of the MR is, in order and through all levels:
+ * a piece for each entry and cycle. length: IBMR_TO_END allowed. Nothing is allocated, nothing asked of
+ * the device. Errors: state, range. */
+IBMR_EXPORT int ibmr_mr_translate(struct ibmr_mr *mr, uint64_t offset, uint64_t length,
+				  ibmr_piece_fn *fn, void *arg, struct ibmr_err *reterr);
+
+/* Every place at which byte offset of the MR of shows in mr, entry by entry; of may be direct, or an
+ * indirect MR under mr. Errors: state, range, argument (another context's). */
+IBMR_EXPORT int ibmr_mr_locate(struct ibmr_mr *mr, struct ibmr_mr *of, uint64_t offset,
+			       ibmr_place_fn *fn, void *arg, struct ibmr_err *reterr);
+
 /* ---- prefetch ---------------------------------------------------------- */
 
 enum ibmr_advice { IBMR_ADVICE_READ, IBMR_ADVICE_WRITE, IBMR_ADVICE_NO_FAULT };

@@ -29,7 +29,7 @@ static int too_deep(const struct ibmr_mr *mr, uint32_t depth, struct ibmr_err *e
 
 /* ---- upwards ---------------------------------------------------------------------- */
 
-static void mark_users(struct ibmr_mr *mr)
+static void mark_users(const struct ibmr_mr *mr)
 {
 	struct ibmri_link *l;
 
@@ -41,6 +41,12 @@ static void mark_users(struct ibmr_mr *mr)
 	}
 }
 
+void ibmri_links_mark_users(const struct ibmr_mr *mr)
+{
+	mr->ctx->mark++;
+	mark_users(mr);
+}
+
 static int check_cycle(struct ibmr_mr *mr, const struct ibmri_layout *l, struct ibmr_err *err)
 {
 	uint64_t i;
@@ -48,8 +54,7 @@ static int check_cycle(struct ibmr_mr *mr, const struct ibmri_layout *l, struct 
 
 	if (!mr->users)
 		return 0;
-	mr->ctx->mark++;
-	mark_users(mr);
+	ibmri_links_mark_users(mr);
 	for (i = 0; i < l->num; i++) {
 		if (l->entries[i].mr->mark != mr->ctx->mark)
 			continue;

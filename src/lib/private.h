@@ -3,7 +3,8 @@
  * libibmr, inside. What crosses files is named ibmri_: never exported, and out of the way of a
  * program that links the library statically. The arrows go one way:
  *
- *   data.c prefetch.c indirect.c mr.c ctx.c    the public calls
+ *   data.c prefetch.c translate.c
+ *   indirect.c mr.c ctx.c                      the public calls
  *   queue.c pool.c caps.c                      what a device is made to do for them
  *   cause.c pages.c mem.c file.c               the machine: memory, pages, files, limits
  *   layout.c umr.c access.c err.c              pure: no I/O, no verbs calls
@@ -138,6 +139,8 @@ struct ibmri_layout {
 	uint64_t total;
 	uint64_t count; /* repeat: cycles */
 	uint64_t cycle; /* repeat: bytes of one */
+	uint64_t
+		each; /* length of all entries, but for a last one that is shorter; 0: they differ */
 	uint64_t num;
 	struct ibmri_entry *entries;
 };
@@ -393,6 +396,8 @@ const char *ibmri_state_name(enum ibmr_state state);
 int ibmri_links_make(struct ibmr_mr *mr, const struct ibmri_layout *l,
 		     struct ibmri_link **ret_links, uint64_t *ret_num,
 		     struct ibmri_traits *ret_traits, struct ibmr_err *err);
+/* Give ctx->mark a new value, and it to every MR that leads to this one. */
+void ibmri_links_mark_users(const struct ibmr_mr *mr);
 /* Put them in the place of those it has; NULL and 0 for none. Takes the links. */
 void ibmri_links_set(struct ibmr_mr *mr, struct ibmri_link *links, uint64_t num,
 		     const struct ibmri_traits *traits);

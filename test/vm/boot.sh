@@ -137,37 +137,56 @@ pack()
 		>"$WORK/initramfs"
 }
 
-# boot ACCELERATOR CPU: the guest from power-on to power-off. Serial port 1 is the kernel's console,
-# port 2 carries the command's output between two framing lines. One processor: with two, emulated side
-# by side, one now and then runs an instruction that the kernel has just patched, and the boot ends in
-# an "Oops: int3".
+# boot ACCELERATOR CPU: become the guest, from power-on to power-off. Serial port 1 is the kernel's
+# console, port 2 carries the command's output between two framing lines. One processor: with two,
+# emulated side by side, one now and then runs an instruction that the kernel has just patched, and
+# the boot ends in an "Oops: int3".
 boot()
 {
 	local vmlinuz console=(-serial "file:$WORK/console")
 
 	vmlinuz=$(find "$KERNEL" -name 'vmlinuz*' | head -n 1)
 	[ "${COMMAND[0]}" != shell ] || console=(-serial mon:stdio)
-	timeout --foreground --kill-after=5 "$TIMEOUT" qemu-system-x86_64 \
+	exec timeout --foreground --kill-after=5 "$TIMEOUT" qemu-system-x86_64 \
 		-accel "$1" -cpu "$2" -smp 1 -m 1024 -display none -monitor none -nic none -no-reboot \
 		-nodefaults "${console[@]}" -serial "file:$WORK/result" \
 		-kernel "$vmlinuz" -initrd "$WORK/initramfs" \
 		-append "console=ttyS0 quiet panic=-1 mitigations=off"
 }
 
-hello() { grep -qs '^ibmr-vm: begin$' "$WORK/result"; }
+# Has the guest's first process spoken?
+is_up() { grep -qs '^ibmr-vm: up$' "$WORK/result"; }
 
-# KVM is there and yet unusable in many a nested machine: it counts only once the guest has spoken.
+# KVM is there and yet unusable in many a nested machine, where the guest may stand still without a
+# word: it counts only once the guest has spoken, and gets KVM_PATIENCE seconds for that.
+KVM_PATIENCE=10
+
+run_kvm()
+{
+	local guest i
+
+	exec 3<&0
+	boot kvm host <&3 3<&- &
+	guest=$!
+	for ((i = 0; i < KVM_PATIENCE * 10; i++)); do
+		if is_up || ! kill -0 "$guest" 2>/dev/null; then break; fi
+		sleep 0.1
+	done
+	is_up || kill "$guest" 2>/dev/null
+	wait "$guest"
+}
+
 run()
 {
 	local status=0
 
 	if [ -w /dev/kvm ] && [ "${IBMR_VM_ACCEL:-kvm}" = kvm ]; then
-		boot kvm host || status=$?
-		if hello; then return "$status"; fi
+		run_kvm || status=$?
+		if is_up; then return "$status"; fi
 		log "KVM does not carry the guest here (status $status), emulating"
 		status=0
 	fi
-	boot tcg max || status=$?
+	(boot tcg max) || status=$?
 	return "$status"
 }
 

@@ -7,6 +7,8 @@
 mount -t proc proc /proc
 mount -t sysfs sysfs /sys
 mount -t devtmpfs devtmpfs /dev
+stty -F /dev/ttyS1 raw -echo
+echo 'ibmr-vm: up' >/dev/ttyS1
 exec </dev/console >/dev/console 2>&1
 export PATH=/vm/bin:/bin:/sbin HOME=/root TMPDIR=/tmp
 umask 022
@@ -32,7 +34,6 @@ eval "set -- $(cat /vm/command)"
 if [ "$1" = shell ]; then
 	setsid cttyhack sh
 elif [ -z "$status" ]; then
-	stty -F /dev/ttyS1 raw -echo
 	exec 3>/dev/ttyS1
 	echo 'ibmr-vm: begin' >&3
 	# by a pipe, or programs would take the serial port for somebody's terminal

@@ -3,10 +3,12 @@
 # shellcheck disable=SC2016,SC2030,SC2031,SC2034,SC2154 # steps are JSON in single quotes; helpers.bash has the common ones
 load helpers
 
-# in_background ARG...: started with default signals, its answer into out; $pid
+# in_background ARG...: started with default signals, its answer into out; $pid. Once this returns,
+# the child is the shell's no more, which would take a signal in its own way.
 in_background() {
 	env --default-signal=INT,TERM,HUP "$IBMR" "$@" >out 2>err &
 	pid=$!
+	while [ "$(cat "/proc/$pid/comm" 2>/dev/null)" = bash ]; do :; done
 }
 
 # Its exit status; it is our child, so not by `run`.

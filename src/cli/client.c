@@ -147,7 +147,7 @@ void client_fail(const json_t *reply, struct fail *ret_fail)
 		fail_hint(ret_fail, "%s", hint);
 	if (where && strlen(where) < sizeof(ret_fail->where)) {
 		ret_fail->has_where = true;
-		strcpy(ret_fail->where, where);
+		memcpy(ret_fail->where, where, strlen(where) + 1);
 	}
 }
 

@@ -350,7 +350,7 @@ static int run(const struct cli *cli)
 static int ask(const struct cli *cli, const char *word)
 {
 	json_t *request = json_pack("{s:s}", "do", word);
-	json_t *reply;
+	json_t *reply = NULL;
 	struct fail fail;
 	int rc;
 

@@ -90,7 +90,7 @@ static int deeper(struct json_parser *p)
 /* Behind an element: a comma and another, or the end. *ret_more says which. */
 static int separator(struct json_parser *p, char close, const char *belongs, bool *ret_more)
 {
-	const char *comma = p->at;
+	const char *comma;
 
 	skip_blanks(p);
 	comma = p->at;

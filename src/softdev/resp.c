@@ -27,7 +27,7 @@ static void parse_segments(struct sd_recv *r, const uint8_t *at, uint32_t bytes)
 	for (r->num = 0; r->num < bytes / 16; r->num++) {
 		struct mlx5_wqe_data_seg *seg = &r->seg[r->num];
 
-		load(seg, at + r->num * 16, 16);
+		load(seg, at + r->num * (size_t)16, 16);
 		if (be32toh(seg->lkey) == MLX5_INVALID_LKEY)
 			return;
 	}

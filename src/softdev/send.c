@@ -10,7 +10,7 @@
 #define QKEY_FROM_QP (1u << 31)
 #define MCAST_QPN    0xffffff
 
-static int send_connected(struct sd_work *k, struct sd_message *m)
+static int send_connected(struct sd_work *k, struct sd_message m)
 {
 	struct sd_qp *qp = k->qp, *peer;
 	struct sd_span src;
@@ -26,12 +26,12 @@ static int send_connected(struct sd_work *k, struct sd_message *m)
 		return uc ? 0 : sd_wait_peer(qp);
 	if (!sd_recv_posted(peer))
 		return uc ? 0 : sd_wait_rnr(qp, peer);
-	if (m->opcode == MLX5_CQE_RESP_SEND_INV && !sd_invalidate(peer, k->w->imm))
+	if (m.opcode == MLX5_CQE_RESP_SEND_INV && !sd_invalidate(peer, k->w->imm))
 		return sd_refuse(qp, peer, SD_CHOICE_SEND_INVAL_SYNDROME);
-	m->payload = &src;
-	m->bytes = src.bytes;
+	m.payload = &src;
+	m.bytes = src.bytes;
 	sd_psn_advance(qp, peer, src.bytes);
-	syndrome = sd_deliver(peer, m);
+	syndrome = sd_deliver(peer, &m);
 	if (!syndrome || uc)
 		return 0;
 	return syndrome;
@@ -71,7 +71,7 @@ static void datagram(struct sd_qp *to, const struct sd_message *m, uint32_t qkey
 		sd_deliver(to, m);
 }
 
-static int send_datagram(struct sd_work *k, struct sd_message *m)
+static int send_datagram(struct sd_work *k, struct sd_message m)
 {
 	const struct mlx5_wqe_av *av = (const void *)(k->w->b + sizeof(struct mlx5_wqe_ctrl_seg));
 	uint32_t at = sizeof(struct mlx5_wqe_ctrl_seg) + sizeof(struct mlx5_wqe_datagram_seg);
@@ -102,15 +102,15 @@ static int send_datagram(struct sd_work *k, struct sd_message *m)
 	for (uint32_t i = 0; i < src.num; i++)
 		whole.at[whole.num++] = src.at[i];
 	whole.bytes += src.bytes;
-	m->payload = &whole;
-	m->bytes = whole.bytes;
-	m->grh = dest.is_global;
+	m.payload = &whole;
+	m.bytes = whole.bytes;
+	m.grh = dest.is_global;
 	if (qpn == MCAST_QPN) {
 		for (struct sd_qp *to = sd_qps; to; to = to->next)
 			if (joined(to, av->rgid))
-				datagram(to, m, qkey);
+				datagram(to, &m, qkey);
 	} else if (sd_addr_is_ours(&dest) && sd_qp_find(qpn)) {
-		datagram(sd_qp_find(qpn), m, qkey);
+		datagram(sd_qp_find(qpn), &m, qkey);
 	}
 	return 0;
 }
@@ -129,5 +129,5 @@ int sd_do_send(struct sd_work *k)
 		m.opcode = MLX5_CQE_RESP_SEND_INV;
 	if (m.opcode != MLX5_CQE_RESP_SEND)
 		m.imm_be = htobe32(k->w->imm);
-	return k->qp->type == IB_UVERBS_QPT_UD ? send_datagram(k, &m) : send_connected(k, &m);
+	return k->qp->type == IB_UVERBS_QPT_UD ? send_datagram(k, m) : send_connected(k, m);
 }

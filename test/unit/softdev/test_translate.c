@@ -5,6 +5,14 @@
 
 #include "rig.h"
 
+static uint64_t seed;
+
+static uint32_t below(uint32_t n)
+{
+	seed = seed * 6364136223846793005ull + 1442695040888963407ull;
+	return (uint32_t)(seed >> 32) % (n ? n : 1);
+}
+
 /* ---- a model: the address of each byte ------------------------------------------- */
 
 #define FLAT_MAX 20000
@@ -56,7 +64,7 @@ static void check_range(struct rig *r, uint32_t rkey, const struct flat *f, uint
 
 	memcpy(want, r->buf, BUF_BYTES);
 	for (uint32_t i = 0; i < bytes; i++) {
-		local[i] = (uint8_t)(rand() & 0xff);
+		local[i] = (uint8_t)below(256);
 		want[f->at[off + i] - r->buf] = local[i];
 	}
 	post_rdma(r->qp, 2, IBV_WR_RDMA_WRITE, sge(mr, local, bytes), rkey, off);
@@ -103,11 +111,6 @@ static void plain_mr_ends(void **state)
 	assert_int_equal(ibv_dereg_mr(mr), 0);
 }
 
-static uint32_t below(uint32_t n)
-{
-	return (uint32_t)rand() % n;
-}
-
 static void random_lists(void **state)
 {
 	struct rig *r = *state;
@@ -115,7 +118,7 @@ static void random_lists(void **state)
 	static struct flat f;
 	struct klm klms[16];
 
-	srand(1);
+	seed = 1;
 	for (int round = 0; round < 60; round++) {
 		uint32_t num = 1 + below(16);
 
@@ -144,7 +147,7 @@ static void random_repeats(void **state)
 	static struct flat f;
 	struct klm blocks[7];
 
-	srand(2);
+	seed = 2;
 	for (int round = 0; round < 60; round++) {
 		uint32_t num = 1 + below(7), count = 1 + below(20);
 
@@ -188,7 +191,7 @@ static void nested(void **state)
 	for (uint32_t c = 0; c < 10; c++) {
 		for (uint32_t i = 0; i < 15; i++)
 			flat_add(&fmid, fin.at[20 + c * 5 + i], 1);
-		flat_add(&fmid, r->buf + 7000 + c * 9, 4);
+		flat_add(&fmid, r->buf + 7000 + c * 9ul, 4);
 	}
 	for (uint32_t i = 0; i < 100; i++)
 		flat_add(&fout, fmid.at[3 + i], 1);

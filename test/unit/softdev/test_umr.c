@@ -105,7 +105,7 @@ static void typed_calls(void **state)
 	post_rdma(r->qp, 4, IBV_WR_RDMA_READ, sge(r->mr, r->buf + 50000, 9), m->rkey, 0);
 	expect_wc(r->cq, 4, IBV_WC_SUCCESS);
 	for (int i = 0; i < 3; i++) {
-		assert_memory_equal(r->buf + 50000 + 3 * i, r->buf + 8 * i, 2);
+		assert_memory_equal(r->buf + 50000 + 3L * i, r->buf + 8L * i, 2);
 		assert_int_equal(r->buf[50002 + 3 * i], r->buf[100 + i]);
 	}
 
@@ -137,15 +137,15 @@ static void pointer_list(void **state)
 	for (uint32_t i = 0; i < num; i++) {
 		t[i].byte_count = htobe32(3);
 		t[i].mkey = htobe32(r->mr->lkey);
-		t[i].address = htobe64((uintptr_t)r->buf + (num - 1 - i) * 50);
+		t[i].address = htobe64((uintptr_t)r->buf + (num - 1 - i) * 50ul);
 	}
-	umr_start(&u, r->qp, m->lkey, ALL_ACCESS, 0, num * 3);
+	umr_start(&u, r->qp, m->lkey, ALL_ACCESS, 0, num * 3ul);
 	umr_pointer(&u, num, sge(mr, t, num * 16));
 	post_ok(r, &u);
 	post_rdma(r->qp, 4, IBV_WR_RDMA_READ, sge(r->mr, r->buf + 55000, num * 3), m->rkey, 0);
 	expect_wc(r->cq, 4, IBV_WC_SUCCESS);
 	for (uint32_t i = 0; i < num; i++)
-		assert_memory_equal(r->buf + 55000 + 3 * i, r->buf + (num - 1 - i) * 50, 3);
+		assert_memory_equal(r->buf + 55000 + 3ul * i, r->buf + (num - 1 - i) * 50ul, 3);
 	assert_int_equal(mlx5dv_destroy_mkey(m), 0);
 	assert_int_equal(ibv_dereg_mr(mr), 0);
 	free(t);
@@ -331,10 +331,10 @@ static void translation_offset(void **state)
 	struct umr u;
 
 	for (int i = 0; i < 12; i++)
-		k[i] = (struct klm)KLM(r->mr, r->buf + 10 * i, 1);
+		k[i] = (struct klm)KLM(r->mr, r->buf + 10L * i, 1);
 	fill_list(r, m, ALL_ACCESS, k, 12);
 	for (int i = 0; i < 4; i++)
-		k[4 + i] = part[i] = (struct klm)KLM(r->mr, r->buf + 5000 + 10 * i, 1);
+		k[4 + i] = part[i] = (struct klm)KLM(r->mr, r->buf + 5000 + 10L * i, 1);
 	umr_start(&u, r->qp, m->lkey, 0, 0, 0);
 	umr_list(&u, part, 4);
 	umr_seg(&u)->mkey_mask = 0;

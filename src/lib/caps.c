@@ -153,7 +153,7 @@ int ibmri_caps_close(struct ibmr_ctx *ctx, struct ibmr_err *err)
 
 	if (!ctx->probe_key)
 		return 0;
-	ret = mlx5dv_destroy_mkey(ctx->probe_key);
+	ret = ibmri_let_go(ctx, mlx5dv_destroy_mkey(ctx->probe_key));
 	if (ret)
 		return ibmri_failed(err, ibmri_code_of(ret), "mlx5dv_destroy_mkey", ret,
 				    "a key of the library's own cannot be destroyed: %s",

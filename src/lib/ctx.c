@@ -65,6 +65,26 @@ static int open_failed(struct ibv_device *device, int err_no, struct ibmr_err *e
 	return ret;
 }
 
+static bool events_do_not_block(int fd)
+{
+	int flags = fcntl(fd, F_GETFL);
+
+	return flags >= 0 && !fcntl(fd, F_SETFL, flags | O_NONBLOCK);
+}
+
+/* libmlx5 ends the process when a device does not take its pages back. Of one that is gone what the kernel
+ * keeps for us is closed; the few kilobytes of libmlx5's own stay. */
+static int close_device(struct ibmr_ctx *ctx)
+{
+	struct ibv_context *verbs = ctx->verbs;
+
+	if (!ibmr_ctx_gone(ctx))
+		return ibv_close_device(verbs);
+	close(verbs->async_fd);
+	close(verbs->cmd_fd);
+	return 0;
+}
+
 static int open_device(struct ibmr_ctx *ctx, struct ibv_device *device, struct ibmr_err *err)
 {
 	int ret;
@@ -73,11 +93,13 @@ static int open_device(struct ibmr_ctx *ctx, struct ibv_device *device, struct i
 	ctx->verbs = ibv_open_device(device);
 	if (!ctx->verbs)
 		return open_failed(device, errno, err);
+	ctx->own_events = events_do_not_block(ctx->verbs->async_fd);
+	ctx->gone = false;
 	ctx->mlx5 = mlx5dv_is_supported(device);
 	memset(&ctx->caps, 0, sizeof(ctx->caps));
 	ret = ibmri_caps_read(ctx, err);
 	if (ret) {
-		ibv_close_device(ctx->verbs);
+		close_device(ctx);
 		ctx->verbs = NULL;
 	}
 	return ret;
@@ -108,7 +130,7 @@ static int open_first(struct ibmr_ctx *ctx, struct ibv_device **list, int num, s
 			ret = one;
 			continue;
 		}
-		ibv_close_device(ctx->verbs);
+		close_device(ctx);
 		ctx->verbs = NULL;
 	}
 	if (ret)
@@ -168,13 +190,6 @@ static int check_port(const struct ibmr_ctx *ctx, const char *origin, struct ibm
 			    ctx->caps.name, ctx->port, ctx->caps.num_ports);
 }
 
-static bool events_do_not_block(int fd)
-{
-	int flags = fcntl(fd, F_GETFL);
-
-	return flags >= 0 && !fcntl(fd, F_SETFL, flags | O_NONBLOCK);
-}
-
 int ibmr_ctx_open(const struct ibmr_ctx_opts *opts, struct ibmr_ctx **ret_ctx,
 		  struct ibmr_err *reterr)
 {
@@ -200,12 +215,11 @@ int ibmr_ctx_open(const struct ibmr_ctx_opts *opts, struct ibmr_ctx **ret_ctx,
 		goto close_device;
 	}
 	ctx->own_pd = true;
-	ctx->drain_events = events_do_not_block(ctx->verbs->async_fd);
 	*ret_ctx = ctx;
 	return 0;
 
 close_device:
-	ibv_close_device(ctx->verbs);
+	close_device(ctx);
 free_ctx:
 	free(ctx);
 	return ret;
@@ -269,14 +283,14 @@ static int close_verbs(struct ibmr_ctx *ctx, struct ibmr_err *err)
 	if (ret || !ctx->own_pd)
 		return ret;
 	if (ctx->pd) {
-		ret = ibv_dealloc_pd(ctx->pd);
+		ret = ibmri_let_go(ctx, ibv_dealloc_pd(ctx->pd));
 		if (ret)
 			return ibmri_failed(err, ibmri_code_of(ret), "ibv_dealloc_pd", ret,
 					    "the protection domain cannot be freed: %s",
 					    strerror(ret));
 		ctx->pd = NULL;
 	}
-	ret = ibv_close_device(ctx->verbs);
+	ret = close_device(ctx);
 	if (ret)
 		return ibmri_failed(err, ibmri_code_of(errno), "ibv_close_device", errno,
 				    "device %s cannot be closed: %s", ctx->caps.name,

@@ -178,6 +178,14 @@ IBMR_EXPORT uint64_t ibmr_ctx_locked_bytes(const struct ibmr_ctx *ctx);
 /* Number of times the queue pair was brought back after a completion error or a timeout. */
 IBMR_EXPORT uint64_t ibmr_ctx_reconnects(const struct ibmr_ctx *ctx);
 
+/* Becomes readable when the device has something to tell: then ask ibmr_ctx_gone. -1: of a dry ctx, and of
+ * one on the caller's PD, whose events are the caller's. */
+IBMR_EXPORT int ibmr_ctx_event_fd(const struct ibmr_ctx *ctx);
+
+/* Take what the device had to tell. True: it was pulled out, or has failed for good; calls fail from now
+ * on, and MRs are deregistered, and the ctx closed, without it. Source: ibv_get_async_event(3). */
+IBMR_EXPORT bool ibmr_ctx_gone(struct ibmr_ctx *ctx);
+
 /* -EBUSY in_use while MRs of the ctx exist: nothing is closed then. NULL is fine. */
 IBMR_EXPORT int ibmr_ctx_close(struct ibmr_ctx *ctx, struct ibmr_err *reterr);
 

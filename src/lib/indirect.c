@@ -294,7 +294,7 @@ int ibmri_indirect_dereg(struct ibmr_mr *mr, struct ibmr_err *err)
 	int ret;
 
 	if (mr->mkey) {
-		ret = mlx5dv_destroy_mkey(mr->mkey);
+		ret = ibmri_let_go(mr->ctx, mlx5dv_destroy_mkey(mr->mkey));
 		if (ret)
 			return ibmri_failed(err, ibmri_code_of(ret), "mlx5dv_destroy_mkey", ret,
 					    "'%s' cannot be destroyed: %s", mr->name,

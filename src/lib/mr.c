@@ -298,7 +298,7 @@ int ibmr_mr_dereg(struct ibmr_mr *mr, struct ibmr_err *reterr)
 	if (mr->indirect)
 		return ibmri_indirect_dereg(mr, reterr);
 	if (mr->ibv && !mr->borrowed) {
-		ret = ibv_dereg_mr(mr->ibv);
+		ret = ibmri_let_go(mr->ctx, ibv_dereg_mr(mr->ibv));
 		if (ret)
 			return ibmri_failed(reterr, ibmri_code_of(ret), "ibv_dereg_mr", ret,
 					    "'%s' cannot be deregistered: %s", mr->name,

@@ -53,7 +53,7 @@ int ibmri_pool_close(struct ibmr_ctx *ctx, struct ibmri_pool *pool, struct ibmr_
 	int ret;
 
 	if (pool->mr) {
-		ret = ibv_dereg_mr(pool->mr);
+		ret = ibmri_let_go(ctx, ibv_dereg_mr(pool->mr));
 		if (ret)
 			return ibmri_failed(
 				err, ibmri_code_of(ret), "ibv_dereg_mr", ret,

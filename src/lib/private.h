@@ -86,8 +86,9 @@ struct ibmri_pool {
 
 struct ibmr_ctx {
 	bool dry;
-	bool own_pd;	   /* and the verbs context */
-	bool drain_events; /* nobody else reads them, and reading does not block */
+	bool own_pd;	 /* and the verbs context */
+	bool own_events; /* nobody else reads them, and reading does not block */
+	bool gone;	 /* the device was pulled out */
 	bool mlx5;
 	struct ibv_context *verbs;
 	struct ibv_pd *pd;
@@ -268,6 +269,12 @@ int ibmri_caps_ports(struct ibmr_ctx *ctx, struct ibmr_err *err);
 /* The two questions that only an attempt answers; asked once. */
 int ibmri_caps_probe(struct ibmr_ctx *ctx, struct ibmr_err *err);
 int ibmri_caps_close(struct ibmr_ctx *ctx, struct ibmr_err *err);
+
+/* ---- event.c ----------------------------------------------------------------- */
+
+/* The result of giving an object back. One of a device that is gone went with it, and no memory is touched
+ * any more: 0 then. */
+int ibmri_let_go(struct ibmr_ctx *ctx, int ret);
 
 /* ---- queue.c: the only file that posts and polls ------------------------------- */
 

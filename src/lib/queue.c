@@ -64,6 +64,9 @@ static int call_ended(const struct ibmri_call *c, int why, struct ibmr_err *err)
 	if (why == -EINTR)
 		return ibmri_refuse(err, IBMR_E_INTERRUPTED, c->origin, "%s '%s' was interrupted",
 				    c->doing, c->name);
+	if (why == -ENODEV)
+		return ibmri_refuse(err, IBMR_E_NO_DEVICE, c->origin, "%s '%s': device %s is gone",
+				    c->doing, c->name, c->ctx->caps.name);
 	return ibmri_refuse(err, IBMR_E_TIMEOUT, c->origin, "%s '%s' did not end within %u ms",
 			    c->doing, c->name, c->ctx->timeout_ms);
 }
@@ -307,7 +310,7 @@ static int tear_down(struct ibmr_ctx *ctx, struct ibmri_queue *q, struct ibmr_er
 
 	q->ready = false;
 	if (q->qp) {
-		ret = ibv_destroy_qp(q->qp);
+		ret = ibmri_let_go(ctx, ibv_destroy_qp(q->qp));
 		if (ret)
 			return ibmri_failed(err, ibmri_code_of(ret), "ibv_destroy_qp", ret,
 					    "device %s does not let go of our queue pair: %s",
@@ -318,7 +321,7 @@ static int tear_down(struct ibmr_ctx *ctx, struct ibmri_queue *q, struct ibmr_er
 		q->in_flight = 0;
 	}
 	if (q->cq) {
-		ret = ibv_destroy_cq(q->cq);
+		ret = ibmri_let_go(ctx, ibv_destroy_cq(q->cq));
 		if (ret)
 			return ibmri_failed(err, ibmri_code_of(ret), "ibv_destroy_cq", ret,
 					    "device %s does not let go of our completion queue: %s",
@@ -410,15 +413,6 @@ static void give_up(struct ibmr_ctx *ctx, struct ibmr_err *err)
 		ibmri_err_more(err, "; and the queue pair cannot be destroyed: %s", strerror(-ret));
 }
 
-/* An error brings an asynchronous event with it; in a context of our own nobody else takes them. */
-static void drop_events(struct ibmr_ctx *ctx)
-{
-	struct ibv_async_event event;
-
-	while (ctx->drain_events && !ibv_get_async_event(ctx->verbs, &event))
-		ibv_ack_async_event(&event);
-}
-
 /* After a completion error the queue pair is in ERR, with nothing in flight. */
 static void bring_back(const struct ibmri_call *c, struct ibmr_err *err)
 {
@@ -426,7 +420,7 @@ static void bring_back(const struct ibmri_call *c, struct ibmr_err *err)
 	struct ibmri_queue *q = ctx->queue;
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RESET };
 
-	drop_events(ctx);
+	(void)ibmr_ctx_gone(ctx); /* an error brings an asynchronous event with it */
 	if (ibv_modify_qp(q->qp, &attr, IBV_QP_STATE) || connect_qp(c, q, NULL)) {
 		give_up(ctx, err);
 		return;
@@ -456,9 +450,11 @@ static int wait_for(const struct ibmri_call *c, struct ibv_wc *ret_wc)
 		if (n && ret_wc->wr_id == q->wr_id)
 			return 0;
 		over = ibmri_call_over(c);
+		if (!over && ++spins > SPINS && ibmr_ctx_gone(c->ctx))
+			over = -ENODEV;
 		if (over)
 			return over;
-		if (++spins > SPINS)
+		if (spins > SPINS)
 			nap(&nap_ns);
 	}
 }

@@ -48,6 +48,9 @@ static struct fail {
 static uint64_t fail_wqe_left;
 static uint8_t fail_wqe_syndrome;
 
+/* The command that finds the device gone. */
+static struct fail gone;
+
 static const struct {
 	const char *name;
 	int err;
@@ -136,18 +139,28 @@ static int parse_u64(const char *s, uint64_t min, uint64_t max, uint64_t *ret)
 }
 
 /* KIND:N[:ERRNO] */
-static int set_fail(char *value)
+static int parse_fail(char *value, struct fail *ret_fail)
 {
 	char *save = NULL, *kind = strtok_r(value, ":", &save), *n = strtok_r(NULL, ":", &save),
 	     *name = strtok_r(NULL, ":", &save);
 	struct fail f = { .err = ENOMEM };
-	size_t i;
 
 	if (!kind || !n || strtok_r(NULL, ":", &save) || strlen(kind) >= sizeof(f.kind) ||
 	    !is_kind(kind) || parse_u64(n, 1, UINT64_MAX, &f.left) ||
 	    (name && parse_errno(name, &f.err)))
 		return -EINVAL;
 	memcpy(f.kind, kind, strlen(kind));
+	*ret_fail = f;
+	return 0;
+}
+
+static int set_fail(char *value)
+{
+	struct fail f;
+	size_t i;
+
+	if (parse_fail(value, &f))
+		return -EINVAL;
 	for (i = 0; i < FAILS_MAX; i++) {
 		if (!fails[i].left) {
 			fails[i] = f;
@@ -155,6 +168,14 @@ static int set_fail(char *value)
 		}
 	}
 	return -EINVAL;
+}
+
+/* KIND:N: a device that is gone has one errno only */
+static int set_gone(char *value)
+{
+	if (value[strcspn(value, ":")] && strchr(strchr(value, ':') + 1, ':'))
+		return -EINVAL;
+	return parse_fail(value, &gone);
 }
 
 /* N[:SYNDROME] */
@@ -171,18 +192,27 @@ static int set_fail_wqe(char *value)
 	return 0;
 }
 
+/* Does what is planned happen at this command? */
+static bool is_due(struct fail *f, const char *kind)
+{
+	if (!f->left || (strcmp(f->kind, "any") && strcmp(f->kind, kind)))
+		return false;
+	return !--f->left;
+}
+
 int sd_config_command(const char *kind)
 {
 	size_t i;
 	int err = 0;
 
 	sd_count_command(kind);
-	for (i = 0; i < FAILS_MAX; i++) {
-		if (!fails[i].left || (strcmp(fails[i].kind, "any") && strcmp(fails[i].kind, kind)))
-			continue;
-		if (!--fails[i].left)
-			err = -fails[i].err;
+	if (is_due(&gone, kind)) {
+		sd_device_remove();
+		return -EIO;
 	}
+	for (i = 0; i < FAILS_MAX; i++)
+		if (is_due(&fails[i], kind))
+			err = -fails[i].err;
 	return err;
 }
 
@@ -299,6 +329,8 @@ static int set_word(const char *word, const char *value)
 		return set_break(value);
 	if (!strcmp(word, "fail"))
 		return set_fail(copy);
+	if (!strcmp(word, "gone"))
+		return set_gone(copy);
 	if (!strcmp(word, "fail_wqe"))
 		return set_fail_wqe(copy);
 	if (!strcmp(word, "counters")) {
@@ -325,8 +357,10 @@ int soft0_set(const char *word, const char *value)
 void soft0_reset(void)
 {
 	sd_lock();
+	sd_device_return();
 	sd_config = defaults;
 	memset(fails, 0, sizeof(fails));
+	memset(&gone, 0, sizeof(gone));
 	fail_wqe_left = 0;
 	counters_file[0] = '\0';
 	sd_counters_reset();

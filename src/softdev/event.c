@@ -215,6 +215,16 @@ void sd_event(struct sd_obj *obj, enum ibv_event_type type)
 		obj->events++;
 }
 
+void sd_event_device(struct sd_ctx *ctx, enum ibv_event_type type)
+{
+	const union event e = { .async = { .event_type = type } };
+	struct sd_channel *ch;
+
+	for (ch = ctx->channels; ch; ch = ch->next)
+		if (ch->obj.type == SD_ASYNC_FD)
+			send_event(ch, &e);
+}
+
 void sd_channel_event(struct sd_channel *ch, struct sd_obj *cq)
 {
 	union event e = { .comp = { .cq_handle = cq->user_handle } };

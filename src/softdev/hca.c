@@ -16,6 +16,7 @@
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct sd_ctx *contexts;
+static bool removed;
 static uint32_t next_pdn = 1;
 
 static __thread bool lock_is_mine;
@@ -132,9 +133,8 @@ static const struct {
 	{ SD_UAR, simple_free },   { SD_PD, simple_free },
 };
 
-static void ctx_end(void *arg)
+static void end_objects(struct sd_ctx *ctx)
 {
-	struct sd_ctx *ctx = arg, **p;
 	size_t e;
 	uint32_t i;
 
@@ -142,6 +142,30 @@ static void ctx_end(void *arg)
 		for (i = 0; i < ctx->num; i++)
 			if (ctx->table[i] && ctx->table[i]->type == ends[e].type)
 				ends[e].end(ctx->table[i]);
+}
+
+void sd_device_remove(void)
+{
+	struct sd_ctx *ctx;
+
+	removed = true;
+	for (ctx = contexts; ctx; ctx = ctx->next) {
+		end_objects(ctx);
+		ctx->dead = true;
+		sd_event_device(ctx, IBV_EVENT_DEVICE_FATAL);
+	}
+}
+
+void sd_device_return(void)
+{
+	removed = false;
+}
+
+static void ctx_end(void *arg)
+{
+	struct sd_ctx *ctx = arg, **p;
+
+	end_objects(ctx);
 	sd_channels_end(ctx);
 	for (p = &contexts; *p != ctx; p = &(*p)->next)
 		;
@@ -170,7 +194,7 @@ int sd_device_open(int flags)
 		return fd;
 	}
 	sd_lock();
-	err = sd_file_add(fd, SD_NONE, ctx, ctx_end, NULL);
+	err = removed ? -ENXIO : sd_file_add(fd, SD_NONE, ctx, ctx_end, NULL);
 	if (!err) {
 		ctx->next = contexts;
 		contexts = ctx;

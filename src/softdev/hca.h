@@ -9,6 +9,7 @@
 /* One open of the device. It is no context until GET_CONTEXT has run. */
 struct sd_ctx {
 	bool open;
+	bool dead; /* its device was removed */
 	bool devx;
 	struct sd_obj **table;	     /* by handle; handles are reused, lowest first */
 	uint32_t num, lowest;	     /* no handle below lowest is free */

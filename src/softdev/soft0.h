@@ -35,6 +35,9 @@ SOFT0_EXPORT const char *soft0_name(void);
  *   fail=KIND:N[:ERRNO]      the N-th command (1 = next) of KIND fails once with ERRNO (default
  *                            ENOMEM, "EAGAIN" style names). KIND is a name of soft0_commands(), or
  *                            "any". May be given several times.
+ *   gone=KIND:N              the N-th command of KIND finds the device pulled out: from then on every
+ *                            command of every context fails with EIO, each has the asynchronous
+ *                            event DEVICE_FATAL, and nothing opens the device
  *   fail_wqe=N[:SYNDROME]    the N-th work request completes in error (default 0x04, local protection)
  *   hold=1|0                 completions are kept back; hold=0 releases them in order
  *   delay=USEC               completions appear that much later (needs mode=async)

@@ -167,6 +167,11 @@ void sd_unlock(void);
 /* Does this thread hold it? Its malloc may be somebody's who releases spin locks. */
 bool sd_lock_is_mine(void);
 
+/* The device is pulled out: every context loses all its objects and is told, and from now on each of
+ * its commands fails with EIO. Nothing opens it before it has returned. */
+void sd_device_remove(void);
+void sd_device_return(void);
+
 /* Add an object to its context's table. -ENOMEM. */
 int sd_obj_add(struct sd_ctx *ctx, struct sd_obj *obj, enum sd_type type);
 void *sd_obj_find(struct sd_ctx *ctx, enum sd_type type, uint32_t handle); /* NULL: none */
@@ -189,6 +194,8 @@ void sd_own_gid(uint8_t *ret_gid); /* 16 bytes */
 
 /* An asynchronous event of obj. */
 void sd_event(struct sd_obj *obj, enum ibv_event_type type);
+/* The same of the device, to everyone who listens in this context. */
+void sd_event_device(struct sd_ctx *ctx, enum ibv_event_type type);
 /* A completion event of a CQ. */
 void sd_channel_event(struct sd_channel *ch, struct sd_obj *cq);
 /* For destroy: forget the events of obj that the process has not read; how many it has read. */
@@ -281,7 +288,8 @@ struct sd_config {
 };
 extern struct sd_config sd_config;
 
-/* Count the command; a negative errno when it is planned to fail. */
+/* Count the command; a negative errno when it is planned to fail. The objects that it named are gone
+ * after -EIO, which may be the end of the device. */
 int sd_config_command(const char *kind);
 /* The next work request's planned syndrome, 0 for none. */
 uint8_t sd_config_wqe(void);

@@ -300,7 +300,7 @@ long sd_ioctl(int fd, unsigned long request, void *arg)
 		goto out;
 	sd_lock();
 	ctx = sd_file_obj(fd, SD_NONE);
-	err = ctx ? run(ctx, &hdr, in, user) : -EBADF;
+	err = !ctx ? -EBADF : ctx->dead ? -EIO : run(ctx, &hdr, in, user);
 	sd_unlock();
 out:
 	free(in);

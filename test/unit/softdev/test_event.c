@@ -259,6 +259,66 @@ static void a_channel_closed_early_is_no_harm(void **state)
 	channel->fd = dup(1); /* libibverbs closes it */
 }
 
+/* Static: libmlx5 keeps what it cannot give back, and nobody else has it either. */
+static struct {
+	struct loop l;
+	struct ibv_mr *mr;
+	struct mlx5dv_mkey *mkey;
+	struct ibv_device **list;
+} pulled;
+
+static void nothing_lives(void)
+{
+	static const char *const names[] = { "live.mr", "live.mkey", "live.devx", "live.qp",
+					     "live.cq", "live.pd",   "live.uar",  "pinned_bytes" };
+	uint64_t value;
+	size_t i;
+
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		assert_int_equal(soft0_counter(names[i], &value), 0);
+		if (value)
+			fail_msg("%s is %llu", names[i], (unsigned long long)value);
+	}
+}
+
+static void a_device_that_is_pulled_out(void **state)
+{
+	struct mlx5dv_mkey_init_attr init = { .create_flags = MLX5DV_MKEY_INIT_ATTR_FLAGS_INDIRECT,
+					      .max_entries = 4 };
+	struct ibv_async_event e;
+	struct ibv_port_attr port;
+	struct ibv_wc wc;
+
+	dev_reset();
+	loop_open(&pulled.l);
+	init.pd = pulled.l.pd;
+	pulled.mr = ibv_reg_mr(pulled.l.pd, buf, sizeof(buf), RIGHTS);
+	pulled.mkey = mlx5dv_create_mkey(&init);
+	assert_true(pulled.mr && pulled.mkey);
+	assert_int_equal(soft0_set("gone", "query_port:2"), 0);
+	assert_int_equal(ibv_query_port(pulled.l.ctx, 1, &port), 0);
+	assert_false(readable(pulled.l.ctx->async_fd, 20));
+	assert_int_equal(ibv_query_port(pulled.l.ctx, 1, &port), EIO);
+	nothing_lives();
+	assert_true(readable(pulled.l.ctx->async_fd, 10000));
+	assert_int_equal(ibv_get_async_event(pulled.l.ctx, &e), 0);
+	assert_int_equal(e.event_type, IBV_EVENT_DEVICE_FATAL);
+	ibv_ack_async_event(&e);
+	assert_int_equal(ibv_dereg_mr(pulled.mr), EIO);
+	assert_int_equal(mlx5dv_destroy_mkey(pulled.mkey), EIO);
+	assert_int_equal(ibv_destroy_qp(pulled.l.qp), EIO);
+	assert_null(ibv_reg_mr(pulled.l.pd, buf, sizeof(buf), RIGHTS));
+	assert_int_equal(errno, EIO);
+	assert_int_equal(ibv_poll_cq(pulled.l.cq, 1, &wc), 0);
+	pulled.list = ibv_get_device_list(NULL);
+	assert_null(ibv_open_device(pulled.list[0]));
+	/* closing it as a whole would end this process: libmlx5 insists on giving its pages back */
+	assert_int_equal(close(pulled.l.ctx->async_fd), 0);
+	assert_int_equal(close(pulled.l.ctx->cmd_fd), 0);
+	dev_reset();
+	assert_int_equal(ibv_close_device(dev_open()), 0);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -274,6 +334,7 @@ int main(void)
 		TEST(an_unread_asynchronous_event),
 		TEST(the_descriptor_does_not_block_when_told),
 		TEST(a_channel_closed_early_is_no_harm),
+		cmocka_unit_test(a_device_that_is_pulled_out),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

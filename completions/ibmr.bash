@@ -17,7 +17,7 @@ _ibmr_options() {
 	fill) echo '--access --base --count --layout --split' ;;
 	prefetch) echo '--advice --flush --length --offset' ;;
 	read) echo '--length --offset --to-file --unchecked' ;;
-	reg) echo '--access --attach --create --file --file-offset --hugepages --length --map' ;;
+	reg) echo '--access --attach --create --file --file-offset --hugepages --init-byte --init-file --init-hex --init-ramp --length --map' ;;
 	run) echo '--keep-going' ;;
 	session) echo '--foreground --idle-timeout --max-clients --max-locked --max-message --max-objects' ;;
 	translate) echo '--from --mr' ;;
@@ -30,7 +30,8 @@ _ibmr_takes_value() {
 	case $1 in
 	--access | --add | --advice | --attach | --base | --byte | --compare | --count | \
 		--deadline | --device | --file | --file-offset | --flush | --format | --from | \
-		--from-offset | --gid-index | --hex | --hugepages | --idle-timeout | --layout | --length | \
+		--from-offset | --gid-index | --hex | --hugepages | --idle-timeout | \
+		--init-byte | --init-file | --init-hex | --init-ramp | --layout | --length | \
 		--map | --max-clients | --max-klms | --max-locked | --max-message | --max-objects | --mr | \
 		--offset | --port | --ramp | --socket | --split | --swap | --target | --timeout | --to | \
 		--to-file | --to-offset) return 0 ;;
@@ -138,7 +139,7 @@ _ibmr() {
 	if [ -n "$value_of" ]; then
 		[ "$cur" != = ] || cur=''
 		case $value_of in
-		--socket | --file | --to-file) compopt -o default 2>/dev/null ;;
+		--socket | --file | --init-file | --to-file) compopt -o default 2>/dev/null ;;
 		esac
 		if [ "$value_of" = --access ]; then
 			_ibmr_list "$(_ibmr_values --access)" "$cur"

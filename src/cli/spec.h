@@ -228,6 +228,8 @@ struct member {
 
 /* The members of a command, beside do, mr and expect. */
 const struct member *step_members(enum step_do verb, size_t *ret_num);
+/* Those of the object init, of which each is the option --init-... of reg. */
+const struct member *step_init_members(size_t *ret_num);
 /* The command takes the member mr (positional NAME on the command line). */
 bool step_takes_mr(enum step_do verb);
 

@@ -523,6 +523,12 @@ const struct member *step_members(enum step_do verb, size_t *ret_num)
 	return verbs[verb].members;
 }
 
+const struct member *step_init_members(size_t *ret_num)
+{
+	*ret_num = COUNT(init_members);
+	return init_members;
+}
+
 bool step_takes_mr(enum step_do verb)
 {
 	return verb != STEP_COPY;

@@ -10,6 +10,7 @@
 #include "spec.h"
 
 #define OPT_MEMBER	0x200 /* and the member's number in the command's table */
+#define OPT_INIT	0x280 /* the same of the object init */
 #define OPT_MEMBERS_END 0x300
 
 /* Ends with {0}; made at the first call. */

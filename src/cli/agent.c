@@ -35,10 +35,12 @@ struct client {
 	char refusal[AGENT_REFUSAL_ROOM];
 };
 
+enum { POLL_LISTENER, POLL_LEASH, POLL_DEVICE, POLL_CLIENTS };
+
 struct loop {
 	struct agent *agent;
 	struct client **clients; /* num_clients of them */
-	struct pollfd *polls;	 /* listener, leash, then the clients */
+	struct pollfd *polls;	 /* listener, leash, device, then the clients */
 	bool full;		 /* no descriptor was left for another client */
 };
 
@@ -143,6 +145,7 @@ static void carry_out(struct agent *agent, struct client *c)
 	size_t size;
 	char *reply;
 
+	agent->asker = c->fd;
 	reply = agent_answer(agent, c->in, c->size, c->fds, c->num_fds, &size);
 	if (reply) {
 		answer(agent, c, reply, size);
@@ -328,12 +331,16 @@ static size_t prepare(const struct loop *loop)
 	const struct agent *agent = loop->agent;
 	size_t i;
 
-	loop->polls[0] = (struct pollfd){ loop->full ? -1 : agent->place->listener, POLLIN, 0 };
-	loop->polls[1] = (struct pollfd){ agent->leash, POLLIN, 0 };
+	loop->polls[POLL_LISTENER] =
+		(struct pollfd){ loop->full ? -1 : agent->place->listener, POLLIN, 0 };
+	loop->polls[POLL_LEASH] = (struct pollfd){ agent->leash, POLLIN, 0 };
+	loop->polls[POLL_DEVICE] =
+		(struct pollfd){ ibmr_ctx_event_fd(agent->session->ctx), POLLIN, 0 };
 	for (i = 0; i < agent->num_clients; i++)
-		loop->polls[2 + i] = (struct pollfd){ loop->clients[i]->fd,
-						      loop->clients[i]->out ? POLLOUT : POLLIN, 0 };
-	return 2 + i;
+		loop->polls[POLL_CLIENTS + i] =
+			(struct pollfd){ loop->clients[i]->fd,
+					 loop->clients[i]->out ? POLLOUT : POLLIN, 0 };
+	return POLL_CLIENTS + i;
 }
 
 static void serve_clients(struct loop *loop)
@@ -347,7 +354,7 @@ static void serve_clients(struct loop *loop)
 		struct client *c = loop->clients[i];
 
 		stays = true;
-		if (loop->polls[2 + i].revents)
+		if (loop->polls[POLL_CLIENTS + i].revents)
 			stays = c->out ? push(agent, c) : pull(agent, c);
 		if (!stays || c->end_ns <= client_time(agent))
 			remove_client(loop, i);
@@ -366,14 +373,35 @@ static bool turn(struct loop *loop)
 		return false;
 	if (n < 0)
 		return true;
-	serve_clients(loop);
-	if (agent->stop || loop->polls[1].revents)
+	if (loop->polls[POLL_DEVICE].revents && session_is_gone(agent->session))
 		return false;
-	if (loop->polls[0].revents || loop->full) {
+	serve_clients(loop);
+	if (agent->stop || agent->session->gone || loop->polls[POLL_LEASH].revents)
+		return false;
+	if (loop->polls[POLL_LISTENER].revents || loop->full) {
 		loop->full = false;
 		accept_all(loop);
 	}
 	return now_ns() < idle_end(agent);
+}
+
+/* Who is connected hears it as the answer to what he asks next, and who comes later finds a note. */
+static int tell_gone(struct loop *loop, struct fail *f)
+{
+	struct agent *agent = loop->agent;
+	size_t i;
+
+	fail_set(f, FAIL_SESSION, "the session ended: device %s is gone",
+		 agent->session->caps.name);
+	f->cause = "device_gone";
+	f->err = ENODEV;
+	fail_hint(f, "its MRs are released; ibmr devices lists the devices that are there");
+	place_note(agent->place, f->message);
+	accept_all(loop);
+	for (i = 0; i < agent->num_clients; i++)
+		if (!loop->clients[i]->out)
+			refuse(agent, loop->clients[i], f);
+	return -ENODEV;
 }
 
 /* Answers on their way, that of stop first of all, get a moment. */
@@ -403,18 +431,21 @@ static void say_goodbye(struct loop *loop)
 int agent_serve(struct agent *agent, struct fail *f)
 {
 	struct loop loop = { .agent = agent };
+	struct fail other;
 	int rc = 0;
 
 	agent->start_ns = agent->last_ns = now_ns();
 	loop.clients = calloc(agent->limits.clients, sizeof(*loop.clients));
-	loop.polls = calloc(agent->limits.clients + 2, sizeof(*loop.polls));
+	loop.polls = calloc(agent->limits.clients + POLL_CLIENTS, sizeof(*loop.polls));
 	if (!loop.clients || !loop.polls)
 		rc = fail_nomem(f);
 	while (!rc && turn(&loop))
 		;
 	signals_hold();
+	if (agent->session && agent->session->gone)
+		rc = tell_gone(&loop, f);
 	if (agent->session) {
-		int closed = session_close(agent->session, f);
+		int closed = session_close(agent->session, rc ? &other : f);
 
 		rc = rc ? rc : closed;
 		agent->session = NULL;

@@ -30,10 +30,11 @@ struct agent {
 	uint64_t busy_ns; /* spent in requests: no client's time */
 	uint64_t last_ns; /* end of the last request */
 	bool stop;	  /* asked for */
+	int asker;	  /* the socket of who waits for the request in work */
 };
 
-/* Serve until stop, a signal, the idle time or the leash ends it. The session is closed then, and the
- * place too. Negative when it could not serve or not release. */
+/* Serve until stop, a signal, the idle time, the leash or the end of the device ends it. The session is
+ * closed then, and the place too. Negative when it could not serve, not release, or lost the device. */
 int agent_serve(struct agent *agent, struct fail *f);
 
 /* What start and status say: socket, pid, device, version. NULL: no memory. */

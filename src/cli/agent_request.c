@@ -3,9 +3,11 @@
 #include "agent.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "cli.h"
@@ -21,9 +23,10 @@ struct frame {
 	uint64_t version, timeout_ms;
 	const char *device;
 	const json_t *files, *request;
+	bool progress;
 };
 
-enum { BIT_VERSION, BIT_TIMEOUT, BIT_DEVICE, BIT_FILES, BIT_REQUEST };
+enum { BIT_VERSION, BIT_TIMEOUT, BIT_DEVICE, BIT_FILES, BIT_REQUEST, BIT_PROGRESS };
 
 #define MEMBER(n, f, t, b, r)                                                                      \
 	{                                                                                          \
@@ -37,6 +40,7 @@ static const struct member frame_members[] = {
 	MEMBER("device", device, STRING, BIT_DEVICE, false),
 	MEMBER("files", files, OBJECT, BIT_FILES, false),
 	MEMBER("request", request, OBJECT, BIT_REQUEST, true),
+	MEMBER("progress", progress, BOOL, BIT_PROGRESS, false),
 };
 
 struct file {
@@ -140,9 +144,30 @@ static int check_lent(const struct step *step, const struct lent *lent, struct f
 	return missing ? protocol(f, "the request names a file and lends no descriptor of it") : 0;
 }
 
+/* ---- progress ------------------------------------------------------------------------- */
+
+/* Who asked for it hears how far it is, unless he does not listen. */
+static void tell_progress(void *data, uint64_t done, uint64_t total)
+{
+	const struct agent *agent = data;
+	char buf[128];
+	ssize_t sent;
+	int n = snprintf(buf + WIRE_HEAD, sizeof(buf) - WIRE_HEAD,
+			 "{\"version\":%d,\"progress\":{\"done\":%" PRIu64 ",\"total\":%" PRIu64
+			 "}}",
+			 WIRE_VERSION, done, total);
+
+	wire_put_length((uint8_t *)buf, (uint32_t)n);
+	n += WIRE_HEAD;
+	sent = wire_sendmsg(agent->asker, buf, (size_t)n, NULL, 0);
+	/* behind a part of a message nothing can be understood */
+	if (sent > 0 && sent < n)
+		shutdown(agent->asker, SHUT_RDWR);
+}
+
 /* ---- steps ---------------------------------------------------------------------------- */
 
-static int do_step(struct agent *agent, const json_t *request, const struct lent *lent,
+static int do_step(struct agent *agent, const struct frame *frame, const struct lent *lent,
 		   struct outcome *o)
 {
 	struct session *s = agent->session;
@@ -150,13 +175,15 @@ static int do_step(struct agent *agent, const json_t *request, const struct lent
 	struct fail fail;
 	int rc;
 
-	rc = step_parse(request, &step, &o->reply.fail);
+	rc = step_parse(frame->request, &step, &o->reply.fail);
 	if (rc)
 		return rc;
 	o->command = step_word(step.verb);
 	rc = check_lent(&step, lent, &o->reply.fail);
 	if (!rc) {
 		s->lent = lent;
+		s->progress = frame->progress ? tell_progress : NULL;
+		s->progress_data = agent;
 		rc = dispatch_step(s, &step, &o->reply);
 		s->lent = NULL;
 		o->expect = step.expect;
@@ -324,7 +351,7 @@ static int check_frame(const struct agent *agent, const struct frame *frame, str
 static int do_message(struct agent *agent, const json_t *message, const int *fds, size_t num_fds,
 		      struct outcome *o)
 {
-	const struct member_table table = { frame_members, 5 };
+	const struct member_table table = { frame_members, 6 };
 	struct frame frame = { .timeout_ms = 10000 };
 	struct fail *f = &o->reply.fail;
 	const char *word;
@@ -348,7 +375,7 @@ static int do_message(struct agent *agent, const json_t *message, const int *fds
 	for (i = 0; word && i < sizeof(own_requests) / sizeof(own_requests[0]); i++)
 		if (!strcmp(own_requests[i].word, word))
 			return do_own(agent, &own_requests[i], frame.request, o);
-	return do_step(agent, frame.request, &lent, o);
+	return do_step(agent, &frame, &lent, o);
 }
 
 /* ---- the reply --------------------------------------------------------------------------------- */

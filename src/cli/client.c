@@ -11,6 +11,7 @@
 
 #include "out.h"
 #include "place.h"
+#include "progress.h"
 #include "spec.h"
 #include "wire.h"
 
@@ -42,9 +43,10 @@ static int send_request(int fd, const struct cli *cli, json_t *request,
 			const struct client_files *files, uint64_t end_ns, struct fail *f)
 {
 	json_t *message =
-		json_pack("{s:i, s:I, s:s*, s:O*, s:O}", "version", WIRE_VERSION, "timeout_ms",
-			  (json_int_t)cli->opts.timeout_ms, "device", cli->opts.device, "files",
-			  files ? files->told : NULL, "request", request);
+		json_pack("{s:i, s:I, s:s*, s:O*, s:O, s:o*}", "version", WIRE_VERSION,
+			  "timeout_ms", (json_int_t)cli->opts.timeout_ms, "device",
+			  cli->opts.device, "files", files ? files->told : NULL, "request", request,
+			  "progress", progress_is_seen() ? json_true() : NULL);
 	size_t size = 0;
 	char *bytes = message ? wire_pack(message, &size) : NULL;
 	int rc;
@@ -60,18 +62,49 @@ static int send_request(int fd, const struct cli *cli, json_t *request,
 	return rc ? lost(f, rc, false) : 0;
 }
 
+static int receive_json(int fd, uint64_t end_ns, json_t **ret_message, struct fail *f)
+{
+	json_error_t error;
+	size_t size;
+	char *bytes;
+	int rc;
+
+	rc = wire_receive(fd, end_ns, &bytes, &size);
+	if (rc)
+		return lost(f, rc, true);
+	*ret_message = json_loadb(bytes, size, 0, &error);
+	free(bytes);
+	return 0;
+}
+
+/* A message that says how far the work is. */
+static bool show_progress(const json_t *message)
+{
+	const json_t *progress = json_object_get(message, "progress");
+	const json_t *done = json_object_get(progress, "done");
+	const json_t *total = json_object_get(progress, "total");
+
+	if (!json_is_integer(done) || !json_is_integer(total) || json_integer_value(done) < 0 ||
+	    json_integer_value(total) < 0)
+		return false;
+	progress_show((uint64_t)json_integer_value(done), (uint64_t)json_integer_value(total));
+	return true;
+}
+
 int client_receive(int fd, uint64_t end_ns, json_t **ret_reply, struct fail *f)
 {
-	struct spec_text text = { NULL, 0 };
-	json_error_t error;
 	json_t *reply;
 	int rc;
 
-	rc = wire_receive(fd, end_ns, &text.bytes, &text.size);
+	for (;;) {
+		rc = receive_json(fd, end_ns, &reply, f);
+		if (rc || !show_progress(reply))
+			break;
+		json_decref(reply);
+	}
+	progress_end();
 	if (rc)
-		return lost(f, rc, true);
-	reply = json_loadb(text.bytes, text.size, 0, &error);
-	free(text.bytes);
+		return rc;
 	if (json_is_object(reply) && json_is_boolean(json_object_get(reply, "ok")) &&
 	    json_is_object(json_object_get(reply, client_ok(reply) ? "result" : "error"))) {
 		*ret_reply = reply;

@@ -20,7 +20,7 @@ bool client_ok(const json_t *reply);
 /* As much of a reply's error as people and the exit status need. */
 void client_fail(const json_t *reply, struct fail *ret_fail);
 
-/* The words of a message in a frame that a socket gives, as JSON. */
+/* The reply that a socket gives, as JSON, after what is told of the work until then. */
 int client_receive(int fd, uint64_t end_ns, json_t **ret_reply, struct fail *f);
 
 #endif /* CLI_CLIENT_H */

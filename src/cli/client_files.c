@@ -11,6 +11,7 @@
 
 #include "cli.h"
 #include "data.h"
+#include "progress.h"
 
 #define COPY_PART 65536
 
@@ -26,31 +27,54 @@ static int tell(struct client_files *files, const char *role, const char *name, 
 	return json_object_set_new(files->told, role, told) ? fail_nomem(f) : 0;
 }
 
-static int copy_all(int from, int to, const char *name, struct fail *f)
+static int copy_failed(const char *call, const char *name, struct fail *f)
 {
-	char part[COPY_PART];
-	ssize_t n, w, done;
+	int number = errno;
 
-	for (;;) {
-		n = read(from, part, sizeof(part));
-		if (n == 0)
-			return 0;
-		if (n < 0 && errno == EINTR && !signals_check(f))
-			continue;
-		if (n < 0)
-			return signals_check(f) ? -EINTR
-						: fail_sys(f, FAIL_IO, "read", errno, "%s: %s",
-							   name, strerror(errno));
-		for (done = 0; done < n;) {
-			w = write(to, part + done, (size_t)(n - done));
-			if (w >= 0)
-				done += w;
-			else if (errno != EINTR || signals_check(f))
-				return signals_check(f) ? -EINTR
-							: fail_sys(f, FAIL_IO, "write", errno,
-								   "%s: %s", name, strerror(errno));
+	return signals_check(f)
+		       ? -EINTR
+		       : fail_sys(f, FAIL_IO, call, number, "%s: %s", name, strerror(number));
+}
+
+static int write_part(int to, const char *part, size_t size, const char *name, struct fail *f)
+{
+	ssize_t n;
+
+	while (size) {
+		n = write(to, part, size);
+		if (n < 0 && (errno != EINTR || signals_cancel))
+			return copy_failed("write", name, f);
+		if (n > 0) {
+			part += n;
+			size -= (size_t)n;
 		}
 	}
+	return 0;
+}
+
+static int copy_all(int from, int to, const char *name, struct fail *f)
+{
+	const bool seen = !isatty(to);
+	uint64_t copied = 0, next_ns = 0;
+	char part[COPY_PART];
+	ssize_t n;
+	int rc = 0;
+
+	while (!rc) {
+		if (seen && progress_due(&next_ns))
+			progress_show(copied, 0);
+		n = read(from, part, sizeof(part));
+		if (n == 0)
+			break;
+		if (n > 0) {
+			rc = write_part(to, part, (size_t)n, name, f);
+			copied += (uint64_t)n;
+		} else if (errno != EINTR || signals_cancel) {
+			rc = copy_failed("read", name, f);
+		}
+	}
+	progress_end();
+	return rc;
 }
 
 static int memory_file(struct fail *f)

@@ -8,6 +8,7 @@
 
 #include "cli.h"
 #include "out.h"
+#include "progress.h"
 #include "session.h"
 #include "soft0_exec.h"
 #include "spec.h"
@@ -67,6 +68,7 @@ static void run_step(struct run *run, size_t index)
 	struct fail fail;
 
 	dispatch_step(run->session, step, &reply);
+	progress_end();
 	o->elapsed_ns = now_ns() - start;
 	o->ran = true;
 	o->ok = reply.fail.code == FAIL_NONE;
@@ -185,10 +187,16 @@ static void write_line(struct run *run, size_t index)
 	run->lost = true;
 }
 
+static void show_progress(void *data, uint64_t done, uint64_t total)
+{
+	progress_show(done, total);
+}
+
 static void run_steps(struct run *run)
 {
 	size_t i;
 
+	run->session->progress = show_progress;
 	writer_init(&run->lines, STDOUT_FILENO, true);
 	for (i = 0; i < run->plan->num; i++) {
 		if (!run->failed || (run->cli->opts.keep_going && !signals_cancel && !run->lost))

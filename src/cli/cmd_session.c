@@ -311,7 +311,7 @@ static int private_folder(char *buf, size_t size, struct fail *f)
 
 static int run(const struct cli *cli)
 {
-	char folder[PATH_MAX - 16];
+	char folder[PATH_MAX - 32];
 	char socket[PATH_MAX];
 	json_t *reply = NULL;
 	struct fail fail;
@@ -341,6 +341,9 @@ static int run(const struct cli *cli)
 	if (pid > 0)
 		while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
 			;
+	/* a session that lost its device left word of it */
+	strcat(socket, ".lock");
+	unlink(socket);
 	rmdir(folder);
 	return status;
 }

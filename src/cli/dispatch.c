@@ -3,6 +3,7 @@
 #include "session.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -40,16 +41,36 @@ static int refuse_endless(const struct step *step, struct fail *f)
 	return -EFAULT;
 }
 
+/* The end of the device is told as such, however the call that met it failed. */
+static void explain_gone(struct session *s, struct fail *f)
+{
+	const bool asked = f->sys_errno || f->code == FAIL_COMPLETION || f->code == FAIL_TIMEOUT ||
+			   f->code == FAIL_NO_DEVICE;
+
+	if (!asked || !session_is_gone(s))
+		return;
+	f->code = FAIL_NO_DEVICE;
+	f->cause = "device_gone";
+	f->hint[0] = '\0';
+	snprintf(f->message, sizeof(f->message), "device %s is gone: it was pulled out, or failed",
+		 s->caps.name);
+}
+
 int dispatch_step(struct session *s, const struct step *step, struct reply *reply)
 {
 	int rc;
 
 	reply_init(reply);
 	s->step_end_ns = now_ns() + s->timeout_ms * UINT64_C(1000000);
+	s->progress_ns = 0;
 	rc = session_tick(s, &reply->fail);
 	if (!rc && step->endless[0])
 		rc = refuse_endless(step, &reply->fail);
-	return rc ? rc : steps[step->verb](s, step, reply);
+	if (!rc)
+		rc = steps[step->verb](s, step, reply);
+	if (rc)
+		explain_gone(s, &reply->fail);
+	return rc;
 }
 
 int dispatch(struct session *s, const json_t *request, struct reply *reply)

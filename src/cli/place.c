@@ -249,7 +249,18 @@ int place_listen(struct place *place, struct fail *f)
 	rc = remove_stale(place, f);
 	if (!rc)
 		rc = bind_socket(place, f);
+	if (!rc && ftruncate(place->lock, 0))
+		rc = place_fail(f, "folder", errno, "ftruncate", place->path, strerror(errno));
 	return rc;
+}
+
+void place_note(struct place *place, const char *text)
+{
+	size_t len = strlen(text);
+
+	place->noted = place->lock >= 0 && pwrite(place->lock, text, len, 0) == (ssize_t)len;
+	if (place->noted)
+		unlinkat(place->dir, place->base, 0);
 }
 
 void place_close(struct place *place)
@@ -262,7 +273,8 @@ void place_close(struct place *place)
 	}
 	if (place->lock >= 0) {
 		lock_name(place, name);
-		unlinkat(place->dir, name, 0);
+		if (!place->noted)
+			unlinkat(place->dir, name, 0);
 		close(place->lock);
 	}
 	if (place->dir >= 0)
@@ -272,9 +284,35 @@ void place_close(struct place *place)
 
 /* ---- connecting ----------------------------------------------------------------------------- */
 
+/* What the last session of this place left to say; our own files are believed only. */
+static bool read_note(const struct place *p, char *buf, size_t size)
+{
+	char name[NAME_MAX + 1];
+	struct stat st;
+	ssize_t n = -1;
+	int fd;
+
+	lock_name(p, name);
+	fd = openat(p->dir, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY | O_NONBLOCK);
+	if (fd < 0)
+		return false;
+	if (!fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_uid == geteuid())
+		n = read(fd, buf, size - 1);
+	close(fd);
+	buf[n > 0 ? n : 0] = '\0';
+	return n > 0;
+}
+
 static int not_running(const struct place *p, int number, const char *call, const char *why,
 		       struct fail *f)
 {
+	char note[256];
+
+	if (read_note(p, note, sizeof(note))) {
+		place_refuse(f, "device_gone", number, p->path, note);
+		fail_hint(f, START_HINT);
+		return -number;
+	}
 	place_fail(f, "not_running", number, call, p->path, why);
 	fail_hint(f, START_HINT);
 	return -number;

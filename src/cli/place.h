@@ -4,6 +4,7 @@
 #define CLI_PLACE_H
 
 #include <limits.h>
+#include <stdbool.h>
 
 #include "fail.h"
 
@@ -13,6 +14,7 @@ struct place {
 	int dir;	     /* the folder, O_PATH */
 	int lock;	     /* -1: not ours */
 	int listener;	     /* -1: none */
+	bool noted;	     /* the lock stays, and says why the session ended */
 };
 
 /* socket: as given, or NULL for the default. With make, the default's folder is made when it is not
@@ -24,6 +26,9 @@ int place_lock(struct place *place, struct fail *f);
 int place_listen(struct place *place, struct fail *f);
 /* A connection that does not block, to a process of this user; session otherwise. */
 int place_connect(const struct place *place, int *ret_fd, struct fail *f);
+/* Leave word of why it ends, which who comes from now on finds in place of the socket; the next start takes
+ * it away. */
+void place_note(struct place *place, const char *text);
 /* Remove socket and lock, if they are ours, and close. */
 void place_close(struct place *place);
 

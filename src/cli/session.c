@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "cli.h"
+#include "progress.h"
 
 static int compare_names(const void *a, const void *b)
 {
@@ -17,6 +18,13 @@ static int compare_names(const void *a, const void *b)
 bool session_is_dry(const struct session *s)
 {
 	return ibmr_ctx_is_dry(s->ctx);
+}
+
+bool session_is_gone(struct session *s)
+{
+	if (!session_is_dry(s))
+		s->gone = ibmr_ctx_gone(s->ctx);
+	return s->gone;
 }
 
 int session_fail(const struct ibmr_err *err, int rc, const char *list, struct fail *reterr)
@@ -268,6 +276,12 @@ int session_tick(struct session *s, struct fail *reterr)
 	left_ms = (s->step_end_ns - now + 999999) / 1000000;
 	ibmr_ctx_set_timeout(s->ctx, left_ms > UINT32_MAX ? UINT32_MAX : (uint32_t)left_ms);
 	return 0;
+}
+
+void session_progress(struct session *s, uint64_t done, uint64_t total)
+{
+	if (s->progress && progress_due(&s->progress_ns))
+		s->progress(s->progress_data, done, total);
 }
 
 /* ---- releasing -------------------------------------------------------------- */

@@ -51,8 +51,13 @@ struct session {
 	void *names; /* tsearch(3) tree of struct object */
 	struct object *first;
 	size_t num_objects;
-	size_t max_objects;	 /* 0: any number */
-	uint64_t max_locked;	 /* bytes that its MRs may lock; 0: what the system allows */
+	size_t max_objects;  /* 0: any number */
+	uint64_t max_locked; /* bytes that its MRs may lock; 0: what the system allows */
+	bool gone;	     /* the last answer of session_is_gone */
+	/* told from time to time how far a step is that takes long; NULL: nobody asks */
+	void (*progress)(void *data, uint64_t done, uint64_t total);
+	void *progress_data;
+	uint64_t progress_ns;	 /* when it is to be told next; 0: the step begins */
 	const struct lent *lent; /* the files of this request; NULL: they are opened by name */
 };
 
@@ -76,6 +81,8 @@ int session_close(struct session *s, struct fail *reterr);
 int session_close_ctx(struct ibmr_ctx *ctx, struct fail *reterr);
 
 bool session_is_dry(const struct session *s);
+/* Whether its device was pulled out or has failed for good. Asks the device. */
+bool session_is_gone(struct session *s);
 
 struct object *session_find(const struct session *s, const char *name);
 /* The MR of that name, or no_such_mr at the place, with the names near it. */
@@ -94,6 +101,8 @@ void fill_record_clear(struct fill_record *fill);
 
 /* Once before each call that may wait and in every long loop: the step's time and signals. */
 int session_tick(struct session *s, struct fail *reterr);
+/* In every loop over bytes: so many of them are done. */
+void session_progress(struct session *s, uint64_t done, uint64_t total);
 /* A library error as ours; rc is returned. list is as in fail_from_ibmr. */
 int session_fail(const struct ibmr_err *err, int rc, const char *list, struct fail *reterr);
 

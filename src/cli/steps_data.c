@@ -106,6 +106,7 @@ static int write_all(struct session *s, const struct step *step, struct ibmr_mr 
 		if (!rc)
 			rc = write_chunk(s, mr, offset + at, chunk, num, flags, f);
 		crc = crc32_update(crc, chunk, num);
+		session_progress(s, src->done, src->length);
 	}
 	free(chunk);
 	*ret_crc = crc;
@@ -288,6 +289,7 @@ static int read_all(struct session *s, const struct step *step, struct ibmr_mr *
 		rc = read_chunk(s, mr, offset + at, chunk, num, flags, f);
 		if (!rc)
 			rc = sink_put(sink, chunk, num, f);
+		session_progress(s, sink->done, length);
 	}
 	free(chunk);
 	return rc;

@@ -55,6 +55,7 @@ static int copy_init(struct session *s, uint8_t *to, struct source *src, struct 
 				      (unsigned long long)at);
 			fail_hint(f, "a file's disk may be full, or the file shorter by now");
 		}
+		session_progress(s, src->done, src->length);
 	}
 	free(chunk);
 	return rc;

@@ -43,6 +43,7 @@ struct verify {
 	bool can_write, can_read;
 	bool read_only; /* some buffer cannot be changed */
 	uint64_t start; /* of the window, in the MR */
+	uint64_t total;
 	uint64_t bytes; /* in the window */
 	size_t num;
 	uint64_t proved, segments, neighbours, refusals;
@@ -420,6 +421,7 @@ static int flush_window(struct verify *v)
 	v->start += v->bytes;
 	v->bytes = 0;
 	v->num = 0;
+	session_progress(v->s, v->start, v->total);
 	return rc;
 }
 
@@ -589,6 +591,7 @@ int step_verify(struct session *s, const struct step *step, struct reply *reply)
 	    (info.state != IBMR_STATE_FILLED || !object->fill.num))
 		return refuse_state(object, v.f);
 	v.mr = object->mr;
+	v.total = info.length;
 	v.can_write = info.access & IBMR_ACCESS_REMOTE_WRITE;
 	v.can_read = info.access & IBMR_ACCESS_REMOTE_READ;
 	if (session_is_dry(s))

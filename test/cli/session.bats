@@ -92,6 +92,31 @@ gone() { # PID: within 5 s
 	jq -e '.result.length == 2499900' answer
 }
 
+@test "memory begins as asked" {
+	session
+	printf 'from a file' >begin
+	good reg ramp --length 4096 --access "$rights" --init-ramp 254
+	good reg byte --length 4096 --access "$rights" --init-byte 0x7f
+	good reg hex --length 4096 --access "$rights" --init-hex 00ff
+	good reg file --length 4096 --access "$rights" --init-file begin
+	good reg pipe --length 4096 --access "$rights" --init-file <(printf 'a pipe')
+	for pair in ramp:feff0001 byte:7f7f7f7f hex:00ff0000 file:66726f6d pipe:61207069; do
+		good read "${pair%:*}" --length 4
+		holds ".result.hex == \"${pair#*:}\""
+	done
+	bad 2 usage reg a --length 1 --init-byte 1 --init-byte 2
+	bad 2 spec_value reg a --length 1 --init-byte 1 --init-ramp 2
+	holds '.error.where == "/init"'
+	bad 2 spec_value reg a --length 1 --init-byte 256
+	holds '.error.where == "/init/byte"'
+	bad 2 spec_value reg a --length 1 --init-hex $'\xff'
+	holds '.error.where == "/init/hex"'
+	bad 1 range reg a --length 1 --init-hex 0011
+	bad 1 io reg a --length 1 --init-file nowhere
+	good show
+	holds '[.result.mrs[].name] == ["ramp", "byte", "hex", "file", "pipe"]'
+}
+
 @test "a refused read makes no file and leaves one that is there" {
 	session
 	good reg a --length 4096 --access "$rights"
@@ -184,16 +209,113 @@ gone() { # PID: within 5 s
 	holds '.result.mrs == []'
 }
 
-@test "SIGTERM ends it, MRs released, nothing left" {
+@test "a signal ends it, MRs released, nothing left" {
+	for signal in TERM INT HUP; do
+		soft0 "counters=$PWD/counters"
+		session
+		good reg a --length 4096 --access "$rights"
+		good create x --max-klms 1
+		printf '{"layout":"list","klms":[{"mr":"a","length":8}]}' | "$IBMR" fill x -
+		good session status
+		pid=$(jq .result.pid <<<"$output")
+		kill -s "$signal" "$pid"
+		gone "$pid"
+		[ ! -e "$IBMR_SOCKET" ] && [ ! -e "$IBMR_SOCKET.lock" ]
+		grep -qx 'cmd.dereg_mr [1-9].*' counters
+		for left in live.mr live.mkey live.context pinned_bytes; do
+			grep -qx "$left 0" counters
+		done
+	done
+}
+
+@test "a device that is pulled out ends it, and who asks is told" {
+	export LSAN_OPTIONS="${LSAN_OPTIONS:+$LSAN_OPTIONS:}suppressions=$top/test/sweep/leaks-of-others"
+	before=$IBMR_SOFT0
+	soft0 "gone=reg_mr:2,counters=$PWD/counters"
 	session
 	good reg a --length 4096 --access "$rights"
 	good create x --max-klms 1
 	printf '{"layout":"list","klms":[{"mr":"a","length":8}]}' | "$IBMR" fill x -
 	good session status
 	pid=$(jq .result.pid <<<"$output")
-	kill "$pid"
+	# who is connected while another one meets it
+	/usr/bin/python3 -B - "$BATS_TEST_DIRNAME" >told <<'EOF2'
+import sys
+sys.path.insert(0, sys.argv[1])
+import wire
+idle, busy = wire.Session(), wire.Session()
+assert idle.ask({"do": "show"})["ok"]
+reply = busy.ask({"do": "reg", "mr": "b", "length": 4096})
+print(reply["error"]["code"], reply["error"]["cause"])
+reply = idle.receive()
+print(reply["error"]["code"], reply["error"]["cause"], reply["error"]["message"])
+EOF2
+	diff told - <<-EOF2
+	no_device device_gone
+	session device_gone the session ended: device soft0 is gone
+	EOF2
 	gone "$pid"
-	[ ! -e "$IBMR_SOCKET" ] && [ ! -e "$IBMR_SOCKET.lock" ]
+	grep -qx 'live.context 0' counters
+	[ ! -e "$IBMR_SOCKET" ]
+	for command in "show" "reg b --length 1" "session status"; do
+		# shellcheck disable=SC2086
+		bad 5 session $command
+		holds '.error.cause == "device_gone" and (.error.message | contains("device soft0 is gone")) and
+			(.error.hint | contains("ibmr session start"))'
+	done
+	# the next start takes the word away
+	export IBMR_SOFT0=$before
+	session
+	good show
+	good session stop
+	[ ! -e "$IBMR_SOCKET.lock" ]
+	bad 5 session show
+	holds '.error.cause == "not_running"'
+}
+
+@test "in the foreground the end of the device is a failure; in run the program has its own status" {
+	export LSAN_OPTIONS="${LSAN_OPTIONS:+$LSAN_OPTIONS:}suppressions=$top/test/sweep/leaks-of-others"
+	soft0 gone=reg_mr:1
+	export IBMR_SOCKET=$PWD/s.sock
+	"$IBMR" session start --foreground --device soft0 >doc 2>complaint &
+	for ((i = 0; i < 200; i++)); do [ ! -s doc ] || break; sleep 0.05; done
+	bad 1 no_device reg a --length 1
+	status=0
+	wait $! || status=$?
+	status_is 5
+	grep -q 'device soft0 is gone' complaint
+	mkdir here
+	export TMPDIR=$PWD/here
+	run --separate-stderr "$IBMR" session run --device soft0 -- sh -c '
+		"$IBMR" reg a --length 1 >/dev/null 2>&1
+		"$IBMR" show 2>/dev/null; exit 9'
+	status_is 9
+	holds '.error.cause == "device_gone"'
+	[ -z "$(ls here)" ]
+}
+
+@test "a name that is used again means the new MR only" {
+	session
+	good reg a --length 4096 --access "$rights" --init-byte 1
+	good create x --max-klms 1
+	printf '{"layout":"list","access":["remote_read"],"klms":[{"mr":"a","offset":8,"length":8}]}' >spec.json
+	good fill x spec.json
+	bad 1 in_use dereg a
+	good invalidate x
+	good dereg a
+	good reg a --length 4096 --access "$rights" --init-byte 2
+	bad 1 state read x
+	good fill x spec.json
+	good read x
+	holds '.result.hex == "0202020202020202"'
+	good verify x
+}
+
+@test "no core file can be written of it, whatever the limit was" {
+	ulimit -S -c "$(ulimit -H -c)"
+	session
+	good session status
+	grep -E '^Max core file size +1 +1 ' "/proc/$(jq .result.pid <<<"$output")/limits"
 }
 
 @test "it ends when nobody asked for the idle time" {
@@ -270,6 +392,64 @@ gone() { # PID: within 5 s
 	good session start --device soft0
 	[ -S run/ibmr/session.sock ]
 	good session stop
+}
+
+@test "the default's folder: made for its user alone, no link, nobody else's" {
+	umask 0
+	export XDG_RUNTIME_DIR=$PWD/run
+	mkdir run
+	good session start --device soft0
+	[ "$(stat -c %a run/ibmr run/ibmr/session.sock run/ibmr/session.sock.lock | xargs)" = "700 600 600" ]
+	good session stop
+	rmdir run/ibmr
+	mkdir -m 700 elsewhere
+	ln -s ../elsewhere run/ibmr
+	for command in "session start --device soft0" show; do
+		# shellcheck disable=SC2086
+		bad 5 session $command
+		holds '.error.cause == "folder" and (.error.message | endswith("run/ibmr: not a folder"))'
+	done
+	[ -z "$(ls elsewhere)" ]
+	[ "$(id -u)" = 0 ] || skip "only root can give a folder away"
+	rm run/ibmr
+	mkdir -m 700 run/ibmr
+	chown nobody run/ibmr
+	for command in "session start --device soft0" show; do
+		# shellcheck disable=SC2086
+		bad 5 session $command
+		holds '.error.cause == "not_owner"'
+	done
+	# another's runtime folder, as su leaves it, is not asked at all
+	chown nobody run
+	bad 5 session show
+	holds '(.error.message | contains("/tmp/ibmr-0"))'
+}
+
+# A user whom nobody else here is; what is there belongs to him too.
+as_user() { # COMMAND...
+	unshare --user --map-user="$uid" "$@"
+}
+
+@test "without XDG_RUNTIME_DIR, as in a container, the folder is below /tmp" {
+	unset XDG_RUNTIME_DIR
+	uid=$((60000 + $$ % 5000))
+	folder=/tmp/ibmr-$uid
+	[ ! -e "$folder" ]
+	as_user "$IBMR" session start --device soft0 >doc
+	jq -e ".ok and .result.socket == \"$folder/session.sock\"" doc
+	[ "$(stat -c %a "$folder")" = 700 ]
+	as_user "$IBMR" reg a --length 4096 >doc
+	as_user "$IBMR" session stop >doc
+	jq -e '.result.mrs == 1' doc
+	[ -z "$(ls "$folder")" ]
+	rmdir "$folder"
+	# a link that somebody else has put there leads nowhere
+	mkdir -m 700 target
+	ln -s "$PWD/target" "$folder"
+	run -5 --separate-stderr as_user "$IBMR" session start --device soft0
+	rm "$folder"
+	jq -e '.error.cause == "folder"' <<<"$output"
+	[ -z "$(ls target)" ]
 }
 
 @test "another user is not served, and another user's session not asked" {

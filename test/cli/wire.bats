@@ -37,6 +37,16 @@ wire() {
 	wire same_as_run 1 2
 }
 
+@test "so has every plan for a soft0 or a limit of its own, in a session of its own" {
+	wire same_as_run_apart
+}
+
+@test "a line on the terminal says how far long work is, and goes" {
+	soft0 mode=async,delay=60000
+	session
+	wire progress
+}
+
 @test "clients that do not behave hold nobody up and leave nothing" {
 	session
 	wire hostile
@@ -45,6 +55,11 @@ wire() {
 @test "64 clients at a time end with exactly what they made" {
 	session
 	wire many 64 "${SESSION_SECONDS:-5}"
+}
+
+@test "a name that many make and remove is one MR at a time" {
+	session
+	wire one_name 8 "${SESSION_SECONDS:-2}"
 }
 
 @test "more clients than the session takes" {

@@ -7,6 +7,7 @@ import array
 import glob
 import json
 import os
+import pty
 import random
 import re
 import shutil
@@ -26,17 +27,18 @@ ACCESS = ["local_write", "remote_write", "remote_read"]
 class Session:
     """A connection."""
 
-    def __init__(self):
+    def __init__(self, path=None):
         self.sock = socket.socket(socket.AF_UNIX)
         self.sock.settimeout(60)
-        self.sock.connect(os.environ["IBMR_SOCKET"])
+        self.sock.connect(path or os.environ["IBMR_SOCKET"])
 
     def send(self, message, fds=()):
         text = json.dumps(message).encode()
         rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))] if fds else []
         data = struct.pack(">I", len(text)) + text
         sent = self.sock.sendmsg([data], rights)
-        self.sock.sendall(data[sent:])
+        if sent < len(data):
+            self.sock.sendall(data[sent:])
 
     def exactly(self, size):
         data = b""
@@ -54,7 +56,7 @@ class Session:
         self.send({"version": 1, "request": request, **more}, fds)
         return self.receive()
 
-    def step(self, step):
+    def step(self, step, **more):
         """A step with the files that it names, opened as the commands open them."""
         files, fds, made = {}, [], None
 
@@ -87,7 +89,7 @@ class Session:
             lend("file", step["file"], os.O_RDONLY)
         if step["do"] == "read" and "to_file" in step:
             lend("to_file", step["to_file"], os.O_WRONLY, True)
-        reply = self.ask(step, fds, files=files)
+        reply = self.ask(step, fds, files=files, **more)
         for fd in fds:
             os.close(fd)
         if made and not reply["ok"] and os.path.getsize(made) == 0:
@@ -128,45 +130,100 @@ def steps_of(path):
     return plan.get("steps") if isinstance(plan, dict) else None
 
 
-def compare(session, path):
-    """Every step of a plan, by run and by the session; how many were compared."""
+def document(command, env=None):
+    """What ibmr answers."""
+    done = subprocess.run(command, check=False, env=env, stdout=subprocess.PIPE,
+                          stderr=subprocess.DEVNULL)
+    return json.loads(done.stdout)
+
+
+def same(left, right, *members):
+    left, right = (plain({m: answer.get(m) for m in members}) for answer in (left, right))
+    if left != right:
+        raise AssertionError("run: %s\nsession: %s" % (json.dumps(left), json.dumps(right)))
+
+
+def compare(session, path, answer, **more):
+    """Every step of a plan, as run answered it, by the session; how many were compared."""
+    for number, (step, outcome) in enumerate(zip(steps_of(path), answer.get("steps", []))):
+        if outcome["skipped"]:
+            return number
+        try:
+            same(outcome, session.step(step, **more), "ok", "expected", "result", "error")
+        except AssertionError as error:
+            sys.exit("%s, step %d: %s" % (path, number, error))
+    return len(answer.get("steps", []))
+
+
+def compare_here(session, path):
     os.chdir(os.path.dirname(path))
     with tempfile.TemporaryDirectory() as outer:
         # one name both times: messages have it
         os.environ["TMPDIR"] = os.path.join(outer, "tmp")
         os.mkdir(os.environ["TMPDIR"])
-        done = subprocess.run([IBMR, "run", "--device", "soft0", path], check=False,
-                              stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-        outcomes = json.loads(done.stdout).get("steps", [])
+        answer = document([IBMR, "run", "--device", "soft0", path])
         shutil.rmtree(os.environ["TMPDIR"])
         os.mkdir(os.environ["TMPDIR"])
-        for number, (step, outcome) in enumerate(zip(steps_of(path), outcomes)):
-            if outcome["skipped"]:
-                break
-            reply = session.step(step)
-            member = "result" if reply["ok"] else "error"
-            left = plain({m: outcome.get(m) for m in ("ok", "expected", member)})
-            right = plain({m: reply.get(m) for m in ("ok", "expected", member)})
-            if left != right:
-                sys.exit("%s, step %d: run: %s\nsession: %s" % (
-                    path, number, json.dumps(left), json.dumps(right)))
+        steps = compare(session, path, answer)
         session.clear()
-    return sum(not outcome["skipped"] for outcome in outcomes)
+    return steps
+
+
+OF_ITS_OWN = {"soft0", "memlock", "args", "device"}
+
+
+def cases(apart):
+    """Plans of the cases with what their run asks for: of soft0 or of the system, or nothing. How a
+    document is read is no matter of steps."""
+    for path in sorted(glob.glob(os.path.join(TOP, "test", "cases", "*", "plan.json"))):
+        with open(os.path.join(os.path.dirname(path), "expect.json"), encoding="utf-8") as file:
+            want = json.load(file).get("run")
+        if want and "input" not in want and apart == bool(OF_ITS_OWN & set(want)):
+            if steps_of(path) is not None:
+                yield path, want
 
 
 def same_as_run(part, parts):
-    """Plans of the examples and of the cases that ask for no soft0 or limit of their own."""
+    """Plans of the examples, and of the cases that ask for nothing of their own."""
     session = Session()
     paths = sorted(glob.glob(os.path.join(TOP, "man", "examples", "*.json")))
-    for path in sorted(glob.glob(os.path.join(TOP, "test", "cases", "*", "plan.json"))):
-        with open(os.path.join(os.path.dirname(path), "expect.json"), encoding="utf-8") as file:
-            run = json.load(file).get("run")
-        if run and not {"soft0", "memlock", "input", "args", "device"} & set(run):
-            paths.append(path)
-    steps = sum(compare(session, path) for path in paths[int(part)::int(parts)]
-                if steps_of(path) is not None)
+    paths += [path for path, _ in cases(False)]
+    steps = sum(compare_here(session, path) for path in paths[int(part)::int(parts)])
     print("%d steps are the same" % steps)
     assert steps > 60
+
+
+def compare_apart(path, want, socket_path):
+    """The same with a session for this plan alone, under the same conditions."""
+    os.chdir(os.path.dirname(path))
+    env = dict(os.environ, IBMR_SOCKET=socket_path)
+    env["IBMR_SOFT0"] = ",".join(filter(None, [env.get("IBMR_SOFT0"), want.get("soft0")]))
+    limit = []
+    if "memlock" in want:
+        limit = ["prlimit", "--memlock=%d:%d" % (want["memlock"], want["memlock"])]
+    args = list(want.get("args", []))
+    if "--device" not in args:
+        args += ["--device", "soft0"]
+    answer = document([*limit, IBMR, "run", *args, path], env)
+    device = args[args.index("--device") + 1]
+    start = document([*limit, IBMR, "session", "start", "--device", device], env)
+    if not start["ok"]:
+        same(answer, start, "ok", "error")
+        assert "steps" not in answer or all(step["skipped"] for step in answer["steps"]), path
+        return 1
+    more = {"timeout_ms": 200} if "200ms" in args else {}
+    try:
+        return compare(Session(socket_path), path, answer, **more)
+    finally:
+        subprocess.run([IBMR, "session", "stop"], check=True, env=env, stdout=subprocess.DEVNULL)
+
+
+def same_as_run_apart():
+    """Plans of the cases that ask for a soft0 or a limit of their own."""
+    socket_path = os.path.join(os.environ["TMPDIR"], "apart.sock")
+    done = [compare_apart(path, want, socket_path) for path, want in cases(True)]
+    print("%d steps of %d plans are the same" % (sum(done), len(done)))
+    assert len(done) > 20
 
 
 # ---- clients that do not behave --------------------------------------------------------
@@ -267,64 +324,192 @@ def messages():
 
 # ---- many ---------------------------------------------------------------------------------
 
-def one_of_many(number, end, problems):
+class Own:
+    """The MRs of one client of many, and what each of its requests must come to."""
+
+    def __init__(self, number):
+        self.number = number
+        self.choose = random.Random(number)
+        self.have = {}  # name: "direct", "empty" or the name of the MR that it is filled over
+        self.session = Session()
+
+    def used(self, name):
+        return name in self.have.values()
+
+    def ask(self, want, do, name, **members):
+        reply = self.session.ask({"do": do, "mr": name, **members})
+        assert reply["ok"] == want, (do, name, self.have, reply)
+        return reply
+
+    def reg(self, name, there):
+        self.ask(there is None, "reg", name, length=8192, access=ACCESS)
+        self.have.setdefault(name, "direct")
+
+    def create(self, name, there):
+        self.ask(there is None, "create", name, max_klms=2)
+        self.have.setdefault(name, "empty")
+
+    def dereg(self, name, there):
+        free = there is not None and not self.used(name)
+        self.ask(free, "dereg", name)
+        if free:
+            del self.have[name]
+
+    def fill(self, name, there):
+        over = self.choose.choice([n for n, k in self.have.items() if k == "direct"] or ["none"])
+        may = there not in (None, "direct") and over in self.have
+        self.ask(may, "fill", name, layout="list", access=ACCESS,
+                 klms=[{"mr": over, "offset": 4096, "length": 64}])
+        if may:
+            self.have[name] = over
+
+    def invalidate(self, name, there):
+        may = there not in (None, "direct")
+        self.ask(may, "invalidate", name)
+        if may:
+            self.have[name] = "empty"
+
+    def write(self, name, there):
+        byte = self.choose.randrange(256)
+        may = there not in (None, "empty")
+        self.ask(may, "write", name, byte=byte, length=64)
+        if may:
+            reply = self.ask(True, "read", name, length=64)
+            assert reply["result"]["hex"] == "%02x" % byte * 64, reply
+
+    def show(self, name, there):
+        self.ask(there is not None, "show", name)
+
+    def step(self):
+        name = "c%d-%d" % (self.number, self.choose.randrange(4))
+        verbs = (self.reg, self.create, self.dereg, self.fill, self.invalidate, self.write, self.show)
+        self.choose.choice(verbs)(name, self.have.get(name))
+        if self.choose.random() < 0.05:  # an answer that nobody waits for
+            self.session.send({"version": 1, "request": {"do": "show"}})
+            self.session.sock.close()
+            self.session = Session()
+
+
+def one_of_many(number, end, ended):
     """Make, fill, use and remove MRs of one's own; each answer must be what one's own MRs make it."""
+    own = Own(number)
     try:
-        session = Session()
-        choose = random.Random(number)
-        have = {}
         while time.monotonic() < end:
-            name = "c%d-%d" % (number, choose.randrange(4))
-            state = have.get(name)
-            verb = choose.choice(("reg", "create", "dereg", "write", "show"))
-            if verb == "reg":
-                ok = session.ask({"do": "reg", "mr": name, "length": 8192, "access": ACCESS})["ok"]
-                want = state is None
-                have.setdefault(name, "direct")
-            elif verb == "create":
-                ok = session.ask({"do": "create", "mr": name, "max_klms": 2})["ok"]
-                want = state is None
-                have.setdefault(name, "indirect")
-            elif verb == "dereg":
-                ok = session.ask({"do": "dereg", "mr": name})["ok"]
-                want = state is not None
-                have.pop(name, None)
-            elif verb == "write":
-                byte = choose.randrange(256)
-                ok = session.ask({"do": "write", "mr": name, "byte": byte, "length": 64})["ok"]
-                want = state == "direct"
-                if ok:
-                    reply = session.ask({"do": "read", "mr": name, "length": 64})
-                    assert reply["result"]["hex"] == "%02x" % byte * 64, reply
-            else:
-                ok = session.ask({"do": "show", "mr": name})["ok"]
-                want = state is not None
-            assert ok == want, (verb, name, state, ok)
-            if choose.random() < 0.05:
-                session.sock.close()
-                session = Session()
-        problems.append((number, None, have))
+            own.step()
+        ended.append((number, None, own.have))
     except Exception as error:  # noqa: B902 - it is told by the one who started the thread
-        problems.append((number, repr(error), {}))
+        ended.append((number, repr(error), {}))
 
 
-def many(clients, seconds):
-    """Clients at a time, doing random work: at the end there is exactly what each left."""
+def in_threads(what, clients, seconds):
+    """Clients at a time; what each of them left."""
     ended = []
     end = time.monotonic() + float(seconds)
-    threads = [threading.Thread(target=one_of_many, args=(i, end, ended))
-               for i in range(int(clients))]
+    threads = [threading.Thread(target=what, args=(i, end, ended)) for i in range(int(clients))]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
     wrong = [(number, text) for number, text, _ in ended if text]
     assert not wrong and len(ended) == int(clients), wrong
+    return [left for _, _, left in ended]
+
+
+def many(clients, seconds):
+    """Clients at a time, doing random work: at the end there is exactly what each left."""
+    left = in_threads(one_of_many, clients, seconds)
     session = Session()
-    want = sorted(name for _, _, have in ended for name in have)
+    want = sorted(name for have in left for name in have)
     assert sorted(session.names()) == want, (session.names(), want)
     print("%d requests" % session.ask({"do": "status"})["result"]["requests"])
     session.clear()
+
+
+def one_of_one_name(number, end, ended):
+    """All for the same name: whoever reads it sees the bytes of one MR, with which it began."""
+    try:
+        session = Session()
+        view = "view%d" % number
+        assert session.ask({"do": "create", "mr": view, "max_klms": 1})["ok"]
+        while time.monotonic() < end:
+            codes = set()
+            session.ask({"do": "reg", "mr": "one", "length": 65536, "access": ACCESS,
+                         "init": {"byte": number + 1}})
+            for ask in ({"do": "read", "mr": "one", "offset": 61440, "length": 4096},
+                        {"do": "fill", "mr": view, "layout": "list", "access": ACCESS,
+                         "klms": [{"mr": "one", "length": 4096}]},
+                        {"do": "read", "mr": view, "length": 4096},
+                        {"do": "invalidate", "mr": view},
+                        {"do": "dereg", "mr": "one"}):
+                reply = session.ask(ask)
+                if not reply["ok"]:
+                    codes.add(reply["error"]["code"])
+                elif ask["do"] == "read":
+                    assert reply["result"]["hex"] == reply["result"]["hex"][:2] * 4096
+            assert codes <= {"no_such_mr", "state", "in_use"}, codes
+        ended.append((number, None, {view}))
+    except Exception as error:  # noqa: B902 - it is told by the one who started the thread
+        ended.append((number, repr(error), {}))
+
+
+def one_name(clients, seconds):
+    """Clients that make and remove one name: none ever meets an MR that was there before."""
+    in_threads(one_of_one_name, clients, seconds)
+    Session().clear()
+
+
+# ---- progress -----------------------------------------------------------------------------
+
+def on_terminal(*args, stdin=None):
+    """What a command writes to standard error when that is a terminal."""
+    ours, theirs = pty.openpty()
+    command = subprocess.Popen([IBMR, *args], stdin=stdin, stdout=subprocess.DEVNULL, stderr=theirs)
+    os.close(theirs)
+    text = b""
+    try:
+        while True:
+            part = os.read(ours, 65536)
+            if not part:
+                break
+            text += part
+    except OSError:  # the other end is closed
+        pass
+    os.close(ours)
+    assert command.wait() == 0, text
+    return text.decode()
+
+
+def progress():
+    """soft0 takes its time for every message: a megabyte at a time."""
+    session = Session()
+    size = "40MiB"
+    assert session.ask({"do": "reg", "mr": "a", "length": size, "access": ACCESS})["ok"]
+    seen = on_terminal("write", "a", "--byte", "1")
+    assert re.search(r"\r *[0-9]+% of 40 MiB", seen), seen
+    assert re.search(r"\r +\r$", seen), seen
+    assert on_terminal("write", "a", "--byte", "1", "--length", "64") == ""
+    plan = {"steps": [{"do": "reg", "mr": "a", "length": size, "access": ACCESS},
+                      {"do": "write", "mr": "a", "byte": 1}]}
+    with open("plan.json", "w", encoding="utf-8") as file:
+        json.dump(plan, file)
+    seen = on_terminal("run", "--device", "soft0", "plan.json")
+    assert re.search(r"\r *[0-9]+% of 40 MiB", seen) and re.search(r"\r +\r$", seen), seen
+    # where nobody would see it there is none
+    done = subprocess.run([IBMR, "write", "a", "--byte", "1"], check=True, stdout=subprocess.DEVNULL,
+                          stderr=subprocess.PIPE)
+    assert done.stderr == b"", done.stderr
+    # bytes that come slowly
+    with subprocess.Popen("for i in 1 2 3 4 5 6; do printf 12345678; sleep 0.4; done", shell=True,
+                          stdout=subprocess.PIPE) as slow:
+        seen = on_terminal("write", "a", stdin=slow.stdout)
+    assert re.search(r"\r[0-9]+ bytes", seen) and re.search(r"\r +\r$", seen), seen
+    # who asks for it over the wire
+    session.send({"version": 1, "progress": True, "request": {"do": "read", "mr": "a"}})
+    told = session.receive()
+    assert told["progress"]["total"] == 40 << 20 and told["progress"]["done"] > 0, told
+    while "progress" in told:
+        told = session.receive()
+    assert told["ok"], told
 
 
 if __name__ == "__main__":

@@ -26,10 +26,12 @@ static json_t *describe(const struct ibmr_mr_info *info)
 {
 	static const char *const forms[] = { NULL, "inline", "list_memory", "tree" };
 
-	return json_pack("{s:s, s:I, s:I, s:s?, s:o}", "name", info->name, "length",
+	return json_pack("{s:s, s:I, s:I, s:s?, s:o, s:o}", "name", info->name, "length",
 			 (json_int_t)info->length, "locked_bytes", (json_int_t)info->locked_bytes,
 			 "form", forms[info->form], "entries",
-			 info->indirect ? json_integer((json_int_t)info->entries) : json_null());
+			 info->indirect ? json_integer((json_int_t)info->entries) : json_null(),
+			 "keys",
+			 info->indirect ? json_integer((json_int_t)info->keys) : json_null());
 }
 
 int budget_add(struct budget *b, json_t *entry, struct fail *f)

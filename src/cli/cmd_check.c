@@ -112,8 +112,8 @@ static int check_plan(struct check *c, struct fail *f)
 
 static int note_unchecked(struct check *c, const char *name, struct fail *f)
 {
-	json_t *entry = json_pack("{s:s, s:n, s:n, s:n, s:n}", "name", name, "length",
-				  "locked_bytes", "form", "entries");
+	json_t *entry = json_pack("{s:s, s:n, s:n, s:n, s:n, s:n}", "name", name, "length",
+				  "locked_bytes", "form", "entries", "keys");
 
 	if (json_array_append_new(c->unchecked, json_string(name))) {
 		json_decref(entry);

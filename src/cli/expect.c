@@ -11,7 +11,7 @@
 static const char *const mr_object[] = { "mr", NULL };
 static const char *const mr_members[] = { "name",    "kind",   "state",	 "lkey",      "rkey",
 					  "base",    "length", "access", "on_demand", "max_klms",
-					  "entries", "form",   NULL };
+					  "entries", "form",   "levels", "keys",      NULL };
 static const char *const mr_name[] = { "mr", NULL };
 static const char *const prefetch_result[] = { "advice",
 					       "flush",

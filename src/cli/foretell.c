@@ -31,8 +31,8 @@ static bool is_member_foretold(const char *name)
 					     "to_offset", "from",    "from_offset", "advice",
 					     "flush",	  "bytes",   "pages",	    "name",
 					     "kind",	  "state",   "access",	    "on_demand",
-					     "max_klms",  "entries", "form",	    "pieces",
-					     "places",	  "complete" };
+					     "max_klms",  "entries", "form",	    "levels",
+					     "keys",	  "pieces",  "places",	    "complete" };
 	size_t i;
 
 	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)

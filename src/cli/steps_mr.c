@@ -215,12 +215,13 @@ int step_create(struct session *s, const struct step *step, struct reply *reply)
 	rc = session_free_name(s, step->mr, f);
 	if (rc)
 		return rc;
-	if (step->create.split)
-		return refuse_later(f, "split", "split: trees of keys are not in this version");
 	rc = session_room(s, 0, f);
 	if (rc)
 		return rc;
-	rc = ibmr_mr_create(s->ctx, step->mr, step->create.max_klms, &mr, &err);
+	if (step->create.split)
+		rc = ibmr_mr_create_split(s->ctx, step->mr, step->create.max_klms, &mr, &err);
+	else
+		rc = ibmr_mr_create(s->ctx, step->mr, step->create.max_klms, &mr, &err);
 	return rc ? session_fail(&err, rc, NULL, f) : name_mr(s, step->mr, mr, &object, reply);
 }
 
@@ -272,7 +273,9 @@ static int resolve(const struct session *s, const struct step *step, struct fill
 static int call_fill(struct ibmr_mr *mr, const struct step_fill *fill,
 		     const struct fill_record *record, struct ibmr_err *err)
 {
-	struct ibmr_layout layout = { .access = fill->access, .base = fill->base };
+	struct ibmr_layout layout = { .access = fill->access,
+				      .base = fill->base,
+				      .split = fill->split };
 	struct ibmr_block *blocks;
 	struct ibmr_klm *klms;
 	void *entries;
@@ -320,8 +323,6 @@ int step_fill(struct session *s, const struct step *step, struct reply *reply)
 	rc = session_need(s, step->mr, &at_mr, &object, f);
 	if (rc)
 		return rc;
-	if (step->fill.split)
-		return refuse_later(f, "split", "split: trees of keys are not in this version");
 	if (step->fill.share) {
 		fail_set(f, FAIL_ACCESS, "shared_*: a fill cannot carry it");
 		fail_hint(f,

@@ -275,6 +275,8 @@ static int close_verbs(struct ibmr_ctx *ctx, struct ibmr_err *err)
 
 	ret = ibmri_caps_close(ctx, err);
 	if (!ret)
+		ret = ibmri_tree_close(ctx, err);
+	if (!ret)
 		ret = ibmri_queue_close(ctx, err);
 	if (!ret)
 		ret = ibmri_pool_close(ctx, &ctx->klms, err);

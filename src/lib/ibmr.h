@@ -237,6 +237,13 @@ IBMR_EXPORT int ibmr_mr_from_ibv(struct ibmr_ctx *ctx, struct ibv_mr *mr, uint64
 IBMR_EXPORT int ibmr_mr_create(struct ibmr_ctx *ctx, const char *name, uint64_t max_klms,
 			       struct ibmr_mr **ret_mr, struct ibmr_err *reterr);
 
+/* The same, for lists that may take more than one key: with split in the layout too, what one key cannot
+ * hold becomes a tree of keys within the device's depth, and an entry longer than one carries is
+ * divided. max_klms is of the layout's entries, up to 67,108,864. A repeat is one key always. The keys
+ * of a tree go with the layout: by a refill, invalidate, dereg. */
+IBMR_EXPORT int ibmr_mr_create_split(struct ibmr_ctx *ctx, const char *name, uint64_t max_klms,
+				     struct ibmr_mr **ret_mr, struct ibmr_err *reterr);
+
 struct ibmr_klm {
 	struct ibmr_mr *mr;
 	uint64_t offset;
@@ -258,6 +265,7 @@ struct ibmr_layout {
 	uint64_t base;	 /* address of byte 0 through the keys */
 	uint64_t count;	 /* repeat: cycles */
 	uint64_t num;	 /* entries in klms or blocks */
+	bool split;	 /* list: may take more keys and entries than one, of an MR created so */
 	union {
 		const struct ibmr_klm *klms;
 		const struct ibmr_block *blocks;
@@ -297,8 +305,11 @@ struct ibmr_mr_info {
 	uint64_t access;
 	bool on_demand;	   /* direct: registered so; indirect: some member under it is */
 	uint64_t max_klms; /* as asked; 0 for a direct MR */
-	uint64_t entries;  /* table entries in use, a repeat's header counted */
+	uint64_t
+		entries; /* table entries in use, a repeat's header counted; of a tree, of all keys */
 	enum ibmr_form form;
+	uint32_t levels; /* of keys: 1 but for a tree; 0 without a layout and of a direct MR */
+	uint64_t keys;	 /* device keys that an indirect MR uses: its own, and a tree's; else 0 */
 	uint64_t locked_bytes; /* whole pages this MR locks; 0 when on demand or indirect */
 	uint64_t users;	       /* filled indirect MRs that point at it, each counted once */
 	void *addr;	       /* direct: its memory (NULL in a dry ctx); indirect: NULL */

@@ -45,7 +45,7 @@ static int create_failed(const struct ibmr_ctx *ctx, const char *name, int err_n
 			    strerror(err_no));
 }
 
-static int make_key(struct ibmr_mr *mr, struct ibmr_err *err)
+int ibmri_indirect_key(struct ibmr_mr *mr, struct ibmr_err *err)
 {
 	struct mlx5dv_mkey_init_attr attr = { .pd = mr->ctx->pd,
 					      .create_flags = MLX5DV_MKEY_INIT_ATTR_FLAGS_INDIRECT,
@@ -60,36 +60,60 @@ static int make_key(struct ibmr_mr *mr, struct ibmr_err *err)
 	return 0;
 }
 
-int ibmr_mr_create(struct ibmr_ctx *ctx, const char *name, uint64_t max_klms,
-		   struct ibmr_mr **ret_mr, struct ibmr_err *reterr)
+uint64_t ibmri_max_table(const struct ibmr_ctx *ctx)
 {
-	uint64_t most = ctx->caps.max_klms && ctx->caps.max_klms < IBMRI_MAX_TABLE
-				? ctx->caps.max_klms
-				: IBMRI_MAX_TABLE;
-	struct ibmr_mr *mr;
+	return ctx->caps.max_klms && ctx->caps.max_klms < IBMRI_MAX_TABLE ? ctx->caps.max_klms
+									  : IBMRI_MAX_TABLE;
+}
+
+static int check_max_klms(const struct ibmr_ctx *ctx, uint64_t max_klms, bool split,
+			  struct ibmr_err *err)
+{
+	uint64_t most = ibmri_max_table(ctx);
 	int ret;
 
 	if (!max_klms)
-		return ibmri_refuse(reterr, IBMR_E_ARGUMENT, "ibmr_mr_create", "max_klms is 0");
+		return ibmri_refuse(err, IBMR_E_ARGUMENT, "ibmr_mr_create", "max_klms is 0");
 	if (ctx->dry ? !ctx->caps.umr : !ctx->mlx5)
-		return no_umr(ctx, reterr);
-	if (max_klms > most)
-		return ibmri_refuse(reterr, IBMR_E_LIMIT, "ibmr_mr_create",
-				    "max_klms %" PRIu64 " is more than the %" PRIu64
-				    " entries one key of device %s may have",
-				    max_klms, most, ctx->caps.name);
-	ret = ibmri_mr_new(ctx, name, "ibmr_mr_create", &mr, reterr);
+		return no_umr(ctx, err);
+	if (split && max_klms > IBMRI_MAX_PIECES)
+		return ibmri_refuse(err, IBMR_E_LIMIT, "ibmr_mr_create",
+				    "max_klms %" PRIu64 " is more than the %u entries that a tree "
+				    "of keys may have",
+				    max_klms, IBMRI_MAX_PIECES);
+	if (split || max_klms <= most)
+		return 0;
+	ret = ibmri_refuse(err, IBMR_E_LIMIT, "ibmr_mr_create",
+			   "max_klms %" PRIu64 " is more than the %" PRIu64
+			   " entries one key of device %s may have",
+			   max_klms, most, ctx->caps.name);
+	ibmri_err_hint(err, "split it: more entries become a tree of keys");
+	return ret;
+}
+
+static int create(struct ibmr_ctx *ctx, const char *name, uint64_t max_klms, bool split,
+		  struct ibmr_mr **ret_mr, struct ibmr_err *err)
+{
+	uint64_t most = ibmri_max_table(ctx);
+	struct ibmr_mr *mr;
+	int ret;
+
+	ret = check_max_klms(ctx, max_klms, split, err);
+	if (!ret)
+		ret = ibmri_mr_new(ctx, name, "ibmr_mr_create", &mr, err);
 	if (ret)
 		return ret;
 	mr->indirect = true;
 	mr->state = IBMR_STATE_EMPTY;
 	mr->max_klms = max_klms;
-	mr->table = max_klms < most ? max_klms + 1 : most; /* a repeat's header */
-	ret = make_key(mr, reterr);
+	mr->split = split;
+	/* one more for a repeat's header; the root of a tree may need all there is */
+	mr->table = !split && max_klms < most ? max_klms + 1 : most;
+	ret = ibmri_indirect_key(mr, err);
 	if (ret)
 		goto free_mr;
 	ret = ibmri_mr_keyed(mr, mr->mkey ? mr->mkey->lkey : 0, mr->mkey ? mr->mkey->rkey : 0,
-			     "ibmr_mr_create", reterr);
+			     "ibmr_mr_create", err);
 	if (ret)
 		goto destroy_key;
 	*ret_mr = mr;
@@ -101,6 +125,18 @@ destroy_key:
 free_mr:
 	ibmri_mr_free(mr);
 	return ret;
+}
+
+int ibmr_mr_create(struct ibmr_ctx *ctx, const char *name, uint64_t max_klms,
+		   struct ibmr_mr **ret_mr, struct ibmr_err *reterr)
+{
+	return create(ctx, name, max_klms, false, ret_mr, reterr);
+}
+
+int ibmr_mr_create_split(struct ibmr_ctx *ctx, const char *name, uint64_t max_klms,
+			 struct ibmr_mr **ret_mr, struct ibmr_err *reterr)
+{
+	return create(ctx, name, max_klms, true, ret_mr, reterr);
 }
 
 /* ---- states ------------------------------------------------------------------------- */
@@ -119,6 +155,8 @@ static void drop_layout(struct ibmr_mr *mr, enum ibmr_state state)
 
 	ibmri_links_set(mr, NULL, 0, &none);
 	ibmri_layout_free(&mr->layout);
+	if (state != IBMR_STATE_UNKNOWN)
+		ibmri_tree_free(mr->ctx, &mr->tree);
 	mr->base = 0;
 	mr->length = 0;
 	mr->access = 0;
@@ -187,28 +225,44 @@ static int place_table(struct ibmr_mr *mr, const struct ibmri_layout *l, enum ib
 	return 0;
 }
 
-/* Have the device take the layout. *ret_posted as ibmri_queue_umr has it. */
-static int send_layout(struct ibmr_mr *mr, const struct ibmri_layout *l, enum ibmr_form *ret_form,
-		       bool *ret_posted, struct ibmr_err *err)
+int ibmri_indirect_send(const struct ibmri_call *c, struct ibmr_mr *mr,
+			const struct ibmri_layout *l, enum ibmr_form *ret_form, bool *ret_posted,
+			struct ibmr_err *err)
 {
 	struct ibmri_umr_list list = { 0 };
 	uint64_t wqe[IBMRI_MAX_WQE / 8];
-	struct ibmri_call c;
 	int ret;
 
 	*ret_posted = false;
-	ibmri_call_start(&c, mr->ctx, "ibmr_mr_fill", "filling", mr);
-	if (!mr->ctx->dry) {
-		ret = ibmri_queue_need(&c, err);
-		if (ret)
-			return ret;
-	}
 	ret = place_table(mr, l, ret_form, &list, err);
 	if (ret || mr->ctx->dry)
 		return ret;
 	ibmri_umr_fill(wqe, l, mr->lkey, ibmri_queue_qpn(mr->ctx),
 		       *ret_form == IBMR_FORM_INLINE ? NULL : &list);
-	return ibmri_queue_umr(&c, wqe, ret_posted, err);
+	return ibmri_queue_umr(c, wqe, ret_posted, err);
+}
+
+/* The keys below come first: until the last work request the MR is as it was. */
+static int send_tree(struct ibmr_mr *mr, const struct ibmri_layout *l, struct ibmri_tree *tree,
+		     enum ibmr_form *ret_form, bool *ret_posted, struct ibmr_err *err)
+{
+	struct ibmri_layout top = *l;
+	struct ibmri_call c;
+	int ret = 0;
+
+	*ret_posted = false;
+	top.entries = tree->top;
+	top.num = tree->num_top;
+	ibmri_call_start(&c, mr->ctx, "ibmr_mr_fill", "filling", mr);
+	if (!mr->ctx->dry)
+		ret = ibmri_queue_need(&c, err);
+	if (!ret)
+		ret = ibmri_tree_send(&c, tree, l->access, err);
+	if (!ret)
+		ret = ibmri_indirect_send(&c, mr, &top, ret_form, ret_posted, err);
+	if (tree->levels > 1)
+		*ret_form = IBMR_FORM_TREE;
+	return ret;
 }
 
 static int check_indirect(const struct ibmr_mr *mr, const char *origin, const char *verb,
@@ -226,6 +280,7 @@ int ibmr_mr_fill(struct ibmr_mr *mr, const struct ibmr_layout *layout, struct ib
 	struct ibmri_link *links = NULL;
 	struct ibmri_traits traits;
 	struct ibmri_layout l;
+	struct ibmri_tree tree;
 	uint64_t num_links;
 	enum ibmr_form form;
 	bool posted;
@@ -236,15 +291,22 @@ int ibmr_mr_fill(struct ibmr_mr *mr, const struct ibmr_layout *layout, struct ib
 		ret = ibmri_layout_make(mr, layout, &l, reterr);
 	if (ret)
 		return ret;
-	ret = ibmri_links_make(mr, &l, &links, &num_links, &traits, reterr);
+	ret = ibmri_tree_make(mr, &l, &tree, reterr);
 	if (ret)
 		goto free_layout;
-	ret = send_layout(mr, &l, &form, &posted, reterr);
-	if (ret) {
-		if (posted)
-			drop_layout(mr, IBMR_STATE_UNKNOWN);
-		goto free_links;
+	ret = ibmri_links_make(mr, &l, tree.levels, &links, &num_links, &traits, reterr);
+	if (ret)
+		goto free_tree;
+	ret = send_tree(mr, &l, &tree, &form, &posted, reterr);
+	if (ret && posted) {
+		drop_layout(mr, IBMR_STATE_UNKNOWN);
+		ibmri_tree_join(&mr->tree, &tree);
 	}
+	if (ret)
+		goto free_links;
+	ibmri_tree_sent(&tree);
+	ibmri_tree_free(mr->ctx, &mr->tree);
+	mr->tree = tree;
 	ibmri_layout_free(&mr->layout);
 	mr->layout = l;
 	mr->base = l.base;
@@ -257,6 +319,8 @@ int ibmr_mr_fill(struct ibmr_mr *mr, const struct ibmr_layout *layout, struct ib
 
 free_links:
 	free(links);
+free_tree:
+	ibmri_tree_free(mr->ctx, &tree);
 free_layout:
 	ibmri_layout_free(&l);
 	return ret;

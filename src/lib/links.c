@@ -11,7 +11,7 @@
 
 #define ORIGIN "ibmr_mr_fill"
 
-static uint32_t max_depth(const struct ibmr_ctx *ctx)
+uint32_t ibmri_max_depth(const struct ibmr_ctx *ctx)
 {
 	return ctx->caps.max_depth ? ctx->caps.max_depth : IBMRI_MAX_DEPTH;
 }
@@ -21,7 +21,7 @@ static int too_deep(const struct ibmr_mr *mr, uint32_t depth, struct ibmr_err *e
 	int ret = ibmri_refuse(
 		err, IBMR_E_NESTING, ORIGIN,
 		"'%s' would be %u levels deep, more than the %u that device %s follows", mr->name,
-		depth, max_depth(mr->ctx), mr->ctx->caps.name);
+		depth, ibmri_max_depth(mr->ctx), mr->ctx->caps.name);
 
 	ibmri_err_cause(err, "depth");
 	return ret;
@@ -81,15 +81,16 @@ static int check_users_traits(struct ibmr_mr *mr, const struct ibmri_traits *t,
 		struct ibmr_mr *u = l->user;
 		struct ibmri_traits up = { .on_demand = t->on_demand || u->traits.on_demand,
 					   .relaxed = t->relaxed || u->traits.relaxed,
-					   .depth = t->depth + 1 > u->traits.depth
-							    ? t->depth + 1
-							    : u->traits.depth };
+					   .depth = t->depth + u->tree.levels };
+
+		if (up.depth < u->traits.depth)
+			up.depth = u->traits.depth;
 
 		if (u->mark == mr->ctx->mark && u->mark_value >= up.depth)
 			continue;
 		u->mark = mr->ctx->mark;
 		u->mark_value = up.depth;
-		if (up.depth > max_depth(mr->ctx))
+		if (up.depth > ibmri_max_depth(mr->ctx))
 			return too_deep(u, up.depth, err);
 		if (up.on_demand && !u->traits.on_demand && u->layout.kind == IBMR_LAYOUT_REPEAT &&
 		    !mr->ctx->caps.repeat_on_demand) {
@@ -162,8 +163,8 @@ static void refresh_users(struct ibmr_mr *mr)
 
 			t.on_demand |= m->on_demand;
 			t.relaxed |= m->relaxed;
-			if (m->depth + 1 > t.depth)
-				t.depth = m->depth + 1;
+			if (m->depth + u->tree.levels > t.depth)
+				t.depth = m->depth + u->tree.levels;
 		}
 		if (t.on_demand == u->traits.on_demand && t.relaxed == u->traits.relaxed &&
 		    t.depth == u->traits.depth)
@@ -198,7 +199,7 @@ static uint64_t count_members(struct ibmr_ctx *ctx, const struct ibmri_layout *l
 	return num;
 }
 
-int ibmri_links_make(struct ibmr_mr *mr, const struct ibmri_layout *l,
+int ibmri_links_make(struct ibmr_mr *mr, const struct ibmri_layout *l, uint32_t levels,
 		     struct ibmri_link **ret_links, uint64_t *ret_num,
 		     struct ibmri_traits *ret_traits, struct ibmr_err *err)
 {
@@ -228,9 +229,9 @@ int ibmri_links_make(struct ibmr_mr *mr, const struct ibmri_layout *l,
 			link->end = end;
 		t.on_demand |= e->mr->traits.on_demand;
 		t.relaxed |= e->mr->traits.relaxed;
-		if (e->mr->traits.depth + 1 > t.depth)
-			t.depth = e->mr->traits.depth + 1;
-		if (t.depth > max_depth(mr->ctx)) {
+		if (e->mr->traits.depth + levels > t.depth)
+			t.depth = e->mr->traits.depth + levels;
+		if (t.depth > ibmri_max_depth(mr->ctx)) {
 			ret = too_deep(mr, t.depth, err);
 			ibmri_err_index(err, i);
 			goto free_links;

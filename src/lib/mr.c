@@ -120,7 +120,11 @@ void ibmr_mr_query(const struct ibmr_mr *mr, struct ibmr_mr_info *ret_info)
 		.access = mr->access,
 		.on_demand = mr->traits.on_demand,
 		.max_klms = mr->max_klms,
-		.entries = mr->layout.num ? ibmri_layout_table(&mr->layout) : 0,
+		.entries = mr->layout.num
+				   ? mr->tree.num_entries + (mr->layout.kind == IBMR_LAYOUT_REPEAT)
+				   : 0,
+		.levels = mr->layout.num ? mr->tree.levels : 0,
+		.keys = mr->indirect ? 1 + mr->tree.num_keys : 0,
 		.form = mr->form,
 		.locked_bytes = mr->locked_bytes,
 		.users = mr->num_users,

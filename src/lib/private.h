@@ -22,6 +22,7 @@
 #define IBMRI_MAX_ENTRY	 0x7fffffffu /* bytes of a list entry: below 2^31 */
 #define IBMRI_MAX_STRIDE 65535u	     /* 16 bits; the bytes of a block too */
 #define IBMRI_MAX_COUNT	 UINT32_MAX  /* cycles of a repeat */
+#define IBMRI_MAX_PIECES (1u << 26)  /* entries of one list that is split: memory, ours */
 #define IBMRI_MAX_DEPTH	 255u	     /* the width of the device's own limit */
 #define IBMRI_KLM_BYTES	 16u
 #define IBMRI_MAX_WQE	 1008u /* 63 segments of 16 bytes: six bits in the control segment */
@@ -109,9 +110,10 @@ struct ibmr_ctx {
 
 	struct ibmr_mr *mrs;
 	uint64_t num_mrs;
-	uint64_t num_unknown; /* MRs in IBMR_STATE_UNKNOWN */
-	uint64_t names;	      /* for MRs without a name or a key */
-	uint64_t mark;	      /* last value used in ibmr_mr.mark */
+	uint64_t num_unknown;	   /* MRs in IBMR_STATE_UNKNOWN */
+	uint64_t names;		   /* for MRs without a name or a key */
+	uint64_t mark;		   /* last value used in ibmr_mr.mark */
+	struct ibmri_level *spent; /* keys of trees that would not be destroyed */
 };
 
 struct ibmri_mem {
@@ -143,6 +145,7 @@ struct ibmri_layout {
 	uint64_t
 		each; /* length of all entries, but for a last one that is shorter; 0: they differ */
 	uint64_t num;
+	bool split; /* a list that may take more than one key */
 	struct ibmri_entry *entries;
 };
 
@@ -160,6 +163,18 @@ struct ibmri_traits {
 	bool on_demand;
 	bool relaxed;	/* a member is relaxed_ordering */
 	uint32_t depth; /* 0 for a direct MR */
+};
+
+struct ibmri_level;
+
+/* A list's keys below the MR's own, level by level from the one that holds the layout's entries. */
+struct ibmri_tree {
+	struct ibmri_level *bottom; /* NULL: the MR's own key holds all */
+	struct ibmri_entry *top;    /* the table of the MR's own key, until it is sent */
+	uint64_t num_top;
+	uint64_t num_keys;    /* below the MR's own */
+	uint64_t num_entries; /* of all tables */
+	uint32_t levels;
 };
 
 struct ibmr_mr {
@@ -186,8 +201,10 @@ struct ibmr_mr {
 	struct mlx5dv_mkey *mkey;
 	uint64_t max_klms;
 	uint64_t table; /* entries its key has room for */
+	bool split;	/* a list may take more than one key */
 	enum ibmr_form form;
 	struct ibmri_layout layout;
+	struct ibmri_tree tree;
 	struct ibmri_link *links;
 	uint64_t num_links;
 
@@ -210,6 +227,12 @@ static inline uint64_t ibmri_layout_table(const struct ibmri_layout *l)
 int ibmri_layout_make(const struct ibmr_mr *mr, const struct ibmr_layout *in,
 		      struct ibmri_layout *ret_layout, struct ibmr_err *err);
 void ibmri_layout_free(struct ibmri_layout *l);
+
+/* Bytes that one list entry carries. */
+uint64_t ibmri_max_entry(const struct ibmr_ctx *ctx);
+/* How many of length bytes at addr go into one entry of at most so many: cut where no aligned access
+ * crosses. */
+uint64_t ibmri_cut_length(uint64_t addr, uint64_t length, uint64_t most);
 
 /* A run of bytes in one member. */
 struct ibmri_piece {
@@ -398,9 +421,11 @@ const char *ibmri_state_name(enum ibmr_state state);
 
 /* ---- links.c: who points at whom ----------------------------------------------------------- */
 
-/* The links that mr would have with this layout, and what it would inherit; nothing changes yet.
- * Checks depth, cycles, and that those who point at mr still find what they need. */
-int ibmri_links_make(struct ibmr_mr *mr, const struct ibmri_layout *l,
+/* Levels that the device follows. */
+uint32_t ibmri_max_depth(const struct ibmr_ctx *ctx);
+/* The links that mr would have with this layout, of so many levels of keys, and what it would inherit; nothing
+ * changes yet. Checks depth, cycles, and that those who point at mr still find what they need. */
+int ibmri_links_make(struct ibmr_mr *mr, const struct ibmri_layout *l, uint32_t levels,
 		     struct ibmri_link **ret_links, uint64_t *ret_num,
 		     struct ibmri_traits *ret_traits, struct ibmr_err *err);
 /* Give ctx->mark a new value, and it to every MR that leads to this one. */
@@ -414,7 +439,42 @@ void ibmri_links_set(struct ibmr_mr *mr, struct ibmri_link *links, uint64_t num,
 /* Does this errno of mlx5dv_create_mkey mean that there are no such keys? */
 bool ibmri_says_no_umr(int err_no);
 int ibmri_indirect_dereg(struct ibmr_mr *mr, struct ibmr_err *err);
+/* Entries that one key of the device may have. */
+uint64_t ibmri_max_table(const struct ibmr_ctx *ctx);
+/* Make the device's key of an indirect MR, for its table; and have the device take a layout for it.
+ * *ret_posted as ibmri_queue_umr has it. No effect in a dry ctx. */
+int ibmri_indirect_key(struct ibmr_mr *mr, struct ibmr_err *err);
+int ibmri_indirect_send(const struct ibmri_call *c, struct ibmr_mr *mr,
+			const struct ibmri_layout *l, enum ibmr_form *ret_form, bool *ret_posted,
+			struct ibmr_err *err);
 /* Refuse an MR that cannot be read or written through: itself or something under it. */
 int ibmri_usable(struct ibmr_mr *mr, const char *origin, struct ibmr_err *err);
+
+/* ---- tree.c: lists that one key cannot hold ------------------------------------------------ */
+
+struct ibmri_level {
+	struct ibmri_level *above;
+	struct ibmri_entry *table; /* of all its keys; NULL when they have it */
+	uint64_t num_entries;
+	uint64_t most; /* of one key */
+	uint64_t num;
+	struct ibmr_mr keys[]; /* with what encoding takes of an MR; nobody points at them */
+};
+
+/* The tables of all levels; of one level only, unless the MR may be split and its key has no room. No
+ * device is asked. limit: more levels than it follows. */
+int ibmri_tree_make(const struct ibmr_mr *mr, const struct ibmri_layout *l,
+		    struct ibmri_tree *ret_tree, struct ibmr_err *err);
+/* Make and fill the keys below the MR's own. */
+int ibmri_tree_send(const struct ibmri_call *c, struct ibmri_tree *tree, uint64_t access,
+		    struct ibmr_err *err);
+/* The device has all tables: let go of them. */
+void ibmri_tree_sent(struct ibmri_tree *tree);
+/* Nothing points at it any more. */
+void ibmri_tree_free(struct ibmr_ctx *ctx, struct ibmri_tree *tree);
+/* What the MR's own key points at is one or the other: both stay. */
+void ibmri_tree_join(struct ibmri_tree *tree, struct ibmri_tree *more);
+/* Destroy what the device kept. */
+int ibmri_tree_close(struct ibmr_ctx *ctx, struct ibmr_err *err);
 
 #endif /* IBMR_PRIVATE_H */

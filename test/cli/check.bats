@@ -51,3 +51,15 @@ load helpers
 	status_is 0
 	holds '.result.mrs[1] | .entries == 60000 and .length == 245760000'
 }
+
+@test "a spec of more entries than one key holds, with split and without" {
+	jq -n '{layout: "list", split: "auto", klms: [range(70000) | {mr: "a", offset: (. * 16), length: 8}]}' >s.json
+	for target in mlx5 soft0; do
+		good check --target "$target" --mr a=2MiB s.json
+		holds '.result.mrs[1] | .form == "tree" and .keys == 3 and .entries == 70002 and .length == 560000'
+	done
+	jq 'del(.split)' s.json >one.json
+	bad 1 limit check one.json
+	holds '.error.message | contains("70000") and contains("65532")'
+	bad 4 unsupported check --target rxe s.json
+}

@@ -59,6 +59,13 @@ leaves_only() {
 		all(range(1; 1000); $o[.] != $o[. - 1] + 16384)' "$examples/kv-cache.json"
 }
 
+@test "half-resolution: 16 million pieces are one MR, said in less than 2 KiB" {
+	run_plan "$examples/half-resolution.json"
+	leaves_only
+	[ "$(wc -c <"$examples/half-resolution.json")" -lt 2048 ]
+	holds '[.steps[].result.mr | objects | select(.state == "filled").length / 8] == [33554432, 16777216]'
+}
+
 @test "halo-faces: six faces of 32 x 32 doubles are one MR" {
 	run_plan "$examples/halo-faces.json"
 	leaves_only

@@ -62,8 +62,8 @@ void *__wrap_mmap(void *addr, size_t length, int prot, int flags, int fd, off_t 
 /* ---- the scenario --------------------------------------------------------------------- */
 
 static struct ibmr_ctx *ctx;
-static struct ibmr_mr *a, *lazy, *file, *col, *out;
-static struct ibmr_klm klms[60];
+static struct ibmr_mr *a, *lazy, *file, *col, *out, *tree;
+static struct ibmr_klm klms[60], many[150];
 static char path[] = "/tmp/test-lib-sweep.XXXXXX";
 static int failures;
 
@@ -147,6 +147,26 @@ static int fill_list_memory(struct ibmr_err *err)
 	return ibmr_mr_fill(col, &l, err);
 }
 
+static int create_tree(struct ibmr_err *err)
+{
+	return ibmr_mr_create_split(ctx, "tree", 200, &tree, err);
+}
+
+/* On a device whose keys hold 64 entries: three keys below the MR's own. */
+static int fill_tree(struct ibmr_err *err)
+{
+	struct ibmr_layout l = { .kind = IBMR_LAYOUT_LIST,
+				 .access = LW | RW | RR,
+				 .num = 150,
+				 .split = true,
+				 .klms = many };
+	uint64_t i;
+
+	for (i = 0; i < 150; i++)
+		many[i] = (struct ibmr_klm){ a, 8 * (149 - i), 8 };
+	return ibmr_mr_fill(tree, &l, err);
+}
+
 static int write_col(struct ibmr_err *err)
 {
 	return ibmr_mr_write(col, 3, "payload", 7, 0, err);
@@ -220,6 +240,16 @@ static int dereg_out(struct ibmr_err *err)
 	return dereg(&out, err);
 }
 
+static int invalidate_tree(struct ibmr_err *err)
+{
+	return ibmr_mr_invalidate(tree, err);
+}
+
+static int dereg_tree(struct ibmr_err *err)
+{
+	return dereg(&tree, err);
+}
+
 static int dereg_col(struct ibmr_err *err)
 {
 	return dereg(&col, err);
@@ -262,6 +292,9 @@ static const struct {
 	{ "create out", create_out },
 	{ "fill inline", fill_inline },
 	{ "fill by list memory", fill_list_memory },
+	{ "create tree", create_tree },
+	{ "fill tree", fill_tree },
+	{ "refill tree", fill_tree },
 	{ "write", write_col },
 	{ "read", read_col },
 	{ "copy", copy_col },
@@ -272,6 +305,9 @@ static const struct {
 	{ "prefetch", prefetch },
 	{ "invalidate col", invalidate_col },
 	{ "refill", fill_list_memory },
+	{ "invalidate tree", invalidate_tree },
+	{ "fill tree again", fill_tree },
+	{ "dereg tree", dereg_tree },
 	{ "dereg col", dereg_col },
 	{ "dereg out", dereg_out },
 	{ "dereg file", dereg_file },
@@ -307,6 +343,7 @@ static void scenario(const char *what, uint64_t n)
 	int ret;
 
 	unlink(path);
+	soft_word("max_klms", "64");
 	for (i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
 		memset(&err, 0, sizeof(err));
 		ret = steps[i].run(&err);

@@ -133,16 +133,12 @@ struct sd_mkey *sd_mkey_find_newest(uint32_t key)
 
 /* ---- layouts ----------------------------------------------------------------- */
 
-struct sd_layout *sd_layout_new(uint32_t num)
+struct sd_layout *sd_layout_new(uint32_t room)
 {
-	struct sd_layout *layout =
-		calloc(1, sizeof(*layout) + (size_t)num * sizeof(layout->klm[0]));
+	struct sd_layout *layout = malloc(sizeof(*layout) + (size_t)room * sizeof(layout->klm[0]));
 
-	if (layout) {
-		layout->refs = 1;
-		layout->num = num;
-		layout->cycles = 1;
-	}
+	if (layout)
+		*layout = (struct sd_layout){ .refs = 1, .cycles = 1 };
 	return layout;
 }
 
@@ -157,6 +153,52 @@ void sd_layout_put(struct sd_layout *layout)
 {
 	if (layout && !--layout->refs)
 		free(layout);
+}
+
+/* Padding behind the last entry has no length. */
+static uint64_t uniform_length(const struct sd_layout *layout)
+{
+	const struct sd_klm *klm = layout->klm;
+	uint64_t one = layout->num ? klm[0].bytes : 0;
+	uint32_t i = 0;
+
+	while (i < layout->num && klm[i].bytes == one)
+		i++;
+	if (i < layout->num && klm[i].bytes < one)
+		i++;
+	while (i < layout->num && !klm[i].bytes)
+		i++;
+	return i == layout->num ? one : 0;
+}
+
+static bool find_extent(struct sd_layout *layout)
+{
+	const struct sd_klm *end = layout->klm + layout->num;
+
+	layout->lowest = UINT64_MAX;
+	layout->highest = 0;
+	for (const struct sd_klm *klm = layout->klm; klm < end; klm++) {
+		uint64_t last;
+
+		if (!klm->bytes)
+			continue;
+		if (klm->key != layout->klm[0].key ||
+		    __builtin_mul_overflow(klm->stride, layout->cycles - 1, &last) ||
+		    __builtin_add_overflow(last, klm->addr, &last) ||
+		    __builtin_add_overflow(last, klm->bytes, &last))
+			return false;
+		if (klm->addr < layout->lowest)
+			layout->lowest = klm->addr;
+		if (last > layout->highest)
+			layout->highest = last;
+	}
+	return layout->highest;
+}
+
+void sd_layout_seal(struct sd_layout *layout)
+{
+	layout->uniform = uniform_length(layout);
+	layout->alone = find_extent(layout);
 }
 
 uint64_t sd_layout_cycle(const struct sd_layout *layout)

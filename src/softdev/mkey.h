@@ -19,7 +19,10 @@ struct sd_layout {
 	unsigned int refs;
 	bool repeat;
 	uint32_t num;
-	uint64_t cycles; /* 1 for a list */
+	uint64_t uniform; /* the length of all entries, of the last at most; 0: they differ */
+	uint64_t cycles;  /* 1 for a list */
+	bool alone;	  /* all entries name one key and lie in [lowest, highest) of it */
+	uint64_t lowest, highest;
 	struct sd_klm klm[];
 };
 
@@ -33,9 +36,11 @@ struct sd_staged {
 	struct sd_layout *layout;
 };
 
-struct sd_layout *sd_layout_new(uint32_t num); /* NULL: no memory */
+struct sd_layout *sd_layout_new(uint32_t room); /* empty; NULL: no memory */
 struct sd_layout *sd_layout_get(struct sd_layout *layout);
 void sd_layout_put(struct sd_layout *layout);
+/* All entries are there. */
+void sd_layout_seal(struct sd_layout *layout);
 /* Bytes of one cycle. */
 uint64_t sd_layout_cycle(const struct sd_layout *layout);
 

@@ -81,14 +81,14 @@ static int parse_repeat(const struct mlx5_wqe_umr_repeat_block_seg *head, uint32
 	return sd_layout_cycle(layout) == be32toh(head->byte_count) ? 0 : -EINVAL;
 }
 
-static int parse_list(const struct mlx5_wqe_umr_klm_seg *list, uint32_t octowords,
+static int parse_list(const struct mlx5_wqe_umr_klm_seg *seg, uint32_t octowords,
 		      struct sd_layout *layout)
 {
 	for (uint32_t i = 0; i < octowords; i++) {
 		struct sd_klm klm = {
-			.addr = be64toh(list[i].address),
-			.key = be32toh(list[i].mkey),
-			.bytes = be32toh(list[i].byte_count),
+			.addr = be64toh(seg[i].address),
+			.key = be32toh(seg[i].mkey),
+			.bytes = be32toh(seg[i].byte_count),
 		};
 
 		if (klm.bytes > INT32_MAX || klm.key == REPEAT_MARK || !add_klm(layout, klm))
@@ -120,7 +120,7 @@ static int splice(struct sd_layout *to, const struct sd_layout *old, const struc
 
 static int parse(const void *table, uint32_t octowords, uint32_t offset, struct sd_staged *st)
 {
-	const struct mlx5_wqe_umr_klm_seg *list = table;
+	const struct mlx5_wqe_umr_klm_seg *first = table;
 	struct sd_layout *fresh, *whole;
 	uint32_t room;
 	int ret;
@@ -128,17 +128,15 @@ static int parse(const void *table, uint32_t octowords, uint32_t offset, struct 
 	fresh = sd_layout_new(octowords);
 	if (!fresh)
 		return -ENOMEM;
-	fresh->num = 0;
-	if (be32toh(list[0].mkey) == REPEAT_MARK)
+	if (be32toh(first->mkey) == REPEAT_MARK)
 		ret = parse_repeat(table, octowords, fresh);
 	else
-		ret = parse_list(list, octowords, fresh);
+		ret = parse_list(table, octowords, fresh);
 	if (!ret && offset) {
 		room = st->layout && st->layout->num > offset + octowords ? st->layout->num
 									  : offset + octowords;
 		whole = sd_layout_new(room);
 		if (whole) {
-			whole->num = 0;
 			ret = splice(whole, st->layout, fresh, offset);
 		} else {
 			ret = -ENOMEM;
@@ -154,9 +152,30 @@ static int parse(const void *table, uint32_t octowords, uint32_t offset, struct 
 		sd_layout_put(fresh);
 		return 0;
 	}
+	sd_layout_seal(fresh);
 	sd_layout_put(st->layout);
 	st->layout = fresh;
 	return 0;
+}
+
+/* Under sd_lock: a copy of the newest list, at most 1 MiB, kept for the next one. */
+static struct {
+	void *copy;
+	size_t room;
+} list;
+
+static bool list_room(size_t bytes)
+{
+	void *copy;
+
+	if (bytes <= list.room)
+		return true;
+	copy = realloc(list.copy, bytes);
+	if (!copy)
+		return false;
+	list.copy = copy;
+	list.room = bytes;
+	return true;
 }
 
 /* The list in the work request, or in memory that its one data segment names. */
@@ -166,7 +185,6 @@ static int read_table(struct sd_qp *qp, const struct sd_wqe *w, bool in_line, ui
 	size_t bytes = (size_t)octowords * 16;
 	const struct mlx5_wqe_data_seg *seg = (const void *)(w->b + LIST_OFFSET);
 	struct sd_span span;
-	void *copy;
 	int ret;
 
 	if (in_line) {
@@ -177,18 +195,14 @@ static int read_table(struct sd_qp *qp, const struct sd_wqe *w, bool in_line, ui
 	if (w->bytes < LIST_OFFSET + sizeof(*seg) || be32toh(seg->byte_count) < bytes ||
 	    be64toh(seg->addr) % SD_CHOICE_UMR_LIST_ALIGN)
 		return -EINVAL;
-	copy = malloc(bytes);
-	if (!copy)
+	if (!list_room(bytes))
 		return -ENOMEM;
 	sd_span_init(&span, qp->pd->pdn, 0);
 	sd_span_add(&span, be32toh(seg->lkey), be64toh(seg->addr), bytes);
 	ret = sd_span_check(&span, bytes);
 	if (!ret)
-		ret = sd_span_read(&span, copy, bytes);
-	if (!ret)
-		ret = parse(copy, octowords, offset, st);
-	free(copy);
-	return ret;
+		ret = sd_span_read(&span, list.copy, bytes);
+	return ret ? ret : parse(list.copy, octowords, offset, st);
 }
 
 /* The fields of the key's context that the mask names, and no other. */

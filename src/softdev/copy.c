@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Bytes between places of the process's memory. The kernel copies, so that a hole or a missing
- * right is -EFAULT and no signal: by process_vm_readv on ourselves, or through a pipe where that
- * call is blocked.
+ * Bytes between places of the process's memory; a hole or a missing right is -EFAULT and no signal.
+ *
+ * Small copies are the kernel's: process_vm_readv on ourselves, or through a pipe where that call is
+ * blocked. Larger ones, and many pieces, are plain loads and stores under a guard (fault.c), where
+ * the thread can be guarded. Either way what comes before the fault, in the order of the bytes, has
+ * landed then, but for less than a page of it.
  */
 #include "softdev.h"
+#include "fault.h"
 #include "raw.h"
 
 #include <stdatomic.h>
@@ -14,6 +18,8 @@
 #define IOVS_MAX  256
 #define BATCH_MAX (1ull << 30)
 #define PIPE_STEP 65536
+
+#define SD_INLINE static inline __attribute__((always_inline))
 
 struct batch {
 	struct iovec dst[IOVS_MAX], src[IOVS_MAX];
@@ -112,12 +118,186 @@ static int add_zeros(struct batch *b, uint8_t *dst, uint64_t size)
 }
 
 /* The null MR reads as zeros and swallows what is written. */
-static bool is_null(const struct sd_piece *p)
+SD_INLINE bool is_null(const struct sd_piece *p)
 {
 	return !p->leaf && !p->va;
 }
 
-int sd_copy(const struct sd_pieces *dst, const struct sd_pieces *src)
+/* ---- under a guard ------------------------------------------------------------------ */
+
+#define SMALL_BYTES  16384
+#define SMALL_PIECES 8
+#define AHEAD	     12 /* pieces: what is to come is on its way to the cache */
+#define AHEAD_BYTES  512
+#define STRING_BYTES (1 << 20)
+
+struct job {
+	const struct sd_pieces *dst, *src;
+};
+
+#ifdef __x86_64__
+/* No calls of libc, which may be a sanitizer's that watches the process's memory, and no loops, which
+ * a compiler would turn into such calls. */
+#define MOVE(type, at)                                                    \
+	do {                                                              \
+		typedef type __attribute__((aligned(1), may_alias)) word; \
+		*(word *)(dst + (at)) = *(const word *)(src + (at));      \
+	} while (0)
+#define MOVE_ENDS(type)                                                   \
+	do {                                                              \
+		typedef type __attribute__((aligned(1), may_alias)) word; \
+		word first = *(const word *)src;                          \
+		word last = *(const word *)(src + size - sizeof(word));   \
+		*(word *)dst = first;                                     \
+		*(word *)(dst + size - sizeof(word)) = last;              \
+	} while (0)
+
+typedef uint8_t vec16 __attribute__((vector_size(16)));
+
+static bool has_avx;
+
+__attribute__((constructor)) static void look_at_cpu(void)
+{
+	__builtin_cpu_init();
+	has_avx = __builtin_cpu_supports("avx2");
+}
+
+/* Wide registers are faster than the string instruction while the bytes fit a cache. Written out, for
+ * the file is compiled for machines that lack them. */
+SD_INLINE void move_large(uint8_t *dst, const uint8_t *src, size_t size)
+{
+	const uint8_t *src_last = src + size - 128;
+	uint8_t *dst_last = dst + size - 128;
+
+	if (!has_avx || size > STRING_BYTES) {
+		__asm__ volatile("rep movsb" : "+D"(dst), "+S"(src), "+c"(size) : : "memory");
+		return;
+	}
+	__asm__ volatile("1:	vmovdqu (%1), %%ymm0\n"
+			 "	vmovdqu 32(%1), %%ymm1\n"
+			 "	vmovdqu 64(%1), %%ymm2\n"
+			 "	vmovdqu 96(%1), %%ymm3\n"
+			 "	vmovdqu %%ymm0, (%0)\n"
+			 "	vmovdqu %%ymm1, 32(%0)\n"
+			 "	vmovdqu %%ymm2, 64(%0)\n"
+			 "	vmovdqu %%ymm3, 96(%0)\n"
+			 "	sub $-128, %1\n"
+			 "	sub $-128, %0\n"
+			 "	cmp %2, %1\n"
+			 "	jb 1b\n"
+			 "	vmovdqu (%2), %%ymm0\n"
+			 "	vmovdqu 32(%2), %%ymm1\n"
+			 "	vmovdqu 64(%2), %%ymm2\n"
+			 "	vmovdqu 96(%2), %%ymm3\n"
+			 "	vmovdqu %%ymm0, (%3)\n"
+			 "	vmovdqu %%ymm1, 32(%3)\n"
+			 "	vmovdqu %%ymm2, 64(%3)\n"
+			 "	vmovdqu %%ymm3, 96(%3)\n"
+			 "	vzeroupper\n"
+			 : "+r"(dst), "+r"(src)
+			 : "r"(src_last), "r"(dst_last)
+			 : "xmm0", "xmm1", "xmm2", "xmm3", "cc", "memory");
+}
+
+SD_INLINE void move(uint8_t *dst, const uint8_t *src, size_t size)
+{
+	if (size == 8) {
+		MOVE(uint64_t, 0);
+	} else if (size > 128) {
+		move_large(dst, src, size);
+	} else if (size >= 16) {
+		if (size > 32) {
+			MOVE(vec16, 16);
+			if (size > 64) {
+				MOVE(vec16, 32);
+				MOVE(vec16, 48);
+				MOVE(vec16, size - 64);
+				MOVE(vec16, size - 48);
+			}
+			MOVE(vec16, size - 32);
+		}
+		MOVE_ENDS(vec16);
+	} else if (size > 8) {
+		MOVE_ENDS(uint64_t);
+	} else if (size >= 4) {
+		MOVE_ENDS(uint32_t);
+	} else if (size >= 2) {
+		MOVE_ENDS(uint16_t);
+	} else if (size) {
+		*dst = *src;
+	}
+}
+
+SD_INLINE void zero(uint8_t *dst, size_t size)
+{
+	__asm__ volatile("rep stosb" : "+D"(dst), "+c"(size) : "a"(0) : "memory");
+}
+
+/* The next place of one side. */
+struct place {
+	const struct sd_piece *at, *end;
+	uint8_t *va;
+	uint64_t left;
+	bool null;
+};
+
+SD_INLINE bool place_next(struct place *p)
+{
+	do {
+		if (++p->at >= p->end)
+			return false;
+		p->left = p->at->bytes;
+	} while (!p->left);
+	p->va = p->at->va;
+	p->null = is_null(p->at);
+	if (p->left <= AHEAD_BYTES && p->at + AHEAD < p->end)
+		__builtin_prefetch(p->at[AHEAD].va);
+	return true;
+}
+
+SD_GUARDED static int run_guarded(void *arg)
+{
+	const struct job *job = arg;
+	struct place d = { .at = job->dst->at - 1, .end = job->dst->at + job->dst->num };
+	struct place s = { .at = job->src->at - 1, .end = job->src->at + job->src->num };
+
+	while ((d.left || place_next(&d)) && (s.left || place_next(&s))) {
+		uint64_t step = d.left < s.left ? d.left : s.left;
+
+		if (!d.null) {
+			if (s.null)
+				zero(d.va, step);
+			else
+				move(d.va, s.va, step);
+		}
+		d.va += step;
+		s.va += step;
+		d.left -= step;
+		s.left -= step;
+	}
+	return 0;
+}
+
+#else /* no thread can be guarded (fault.c) */
+
+static int run_guarded(void *arg)
+{
+	return -EFAULT;
+}
+
+#endif
+
+bool sd_copy_wants_guard(const struct sd_pieces *dst, const struct sd_pieces *src)
+{
+	bool small = dst->num + src->num <= SMALL_PIECES &&
+		     (dst->bytes < src->bytes ? dst->bytes : src->bytes) <= SMALL_BYTES;
+
+	return !small && sd_guard_ready();
+}
+
+/* ---- by the kernel --------------------------------------------------------------------- */
+
+static int run_kernel(const struct sd_pieces *dst, const struct sd_pieces *src)
 {
 	struct batch b;
 	size_t d = 0, s = 0;
@@ -147,6 +327,13 @@ int sd_copy(const struct sd_pieces *dst, const struct sd_pieces *src)
 		}
 	}
 	return err ? err : run(&b);
+}
+
+int sd_copy(const struct sd_pieces *dst, const struct sd_pieces *src, bool guarded)
+{
+	struct job job = { dst, src };
+
+	return guarded ? sd_guard_run(run_guarded, &job) : run_kernel(dst, src);
 }
 
 static int one(void *dst, const void *src, size_t size)

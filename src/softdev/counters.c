@@ -85,7 +85,7 @@ static const char *const always[] = {
 	"cqe.error",	"bytes.moved",	  "live.mr",	   "live.mkey",	     "live.qp",
 	"live.cq",	"live.pd",	  "live.context",  "live.srq",	     "live.uar",
 	"live.devx",	"live.ah",	  "odp.faults",	   "odp.prefetched", "odp.invalidations",
-	"pinned_bytes",
+	"pinned_bytes", "bytes.guarded",
 };
 
 /* Counters that nothing has counted yet exist too. */

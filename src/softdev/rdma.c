@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* One-sided operations: write, read, atomics. */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "choices.h"
@@ -108,14 +107,14 @@ int sd_do_read(struct sd_work *k)
 static int atomic_at(const struct remote *r, uint64_t raddr, uint64_t **ret_at)
 {
 	const struct sd_range *range = &r->span.at[0];
-	struct sd_pieces p = { 0 };
+	struct sd_piece two[2];
+	struct sd_pieces p = { .at = two, .room = 2 };
 	int ret;
 
 	ret = sd_translate(&p, range->key, r->span.pdn, range->addr, 8, r->span.access);
 	if (!ret && (raddr % 8 || p.num != 1 || (uintptr_t)p.at[0].va % 8))
 		ret = -EINVAL;
 	*ret_at = ret ? NULL : (uint64_t *)p.at[0].va;
-	free(p.at);
 	return ret;
 }
 

@@ -56,10 +56,11 @@ SOFT0_EXPORT int soft0_set(const char *word, const char *value);
 SOFT0_EXPORT void soft0_reset(void);
 
 /* Counters: commands by kind ("cmd.reg_mr"), work requests by opcode ("wqe.umr", "wqe.rdma_write"),
- * completions ("cqe", "cqe.error"), bytes ("bytes.moved"), live objects ("live.mr", "live.mkey",
- * "live.qp", "live.cq", "live.srq", "live.pd", "live.ah", "live.uar", "live.devx", "live.context"),
- * pages of on-demand MRs ("odp.faults", "odp.prefetched": mapped by an access or by advice;
- * "odp.invalidations"), "pinned_bytes". -ENOENT for an unknown name, with *ret_value untouched. */
+ * completions ("cqe", "cqe.error"), bytes ("bytes.moved"; of them by plain loads and stores and no
+ * system call: "bytes.guarded"), live objects ("live.mr", "live.mkey", "live.qp", "live.cq",
+ * "live.srq", "live.pd", "live.ah", "live.uar", "live.devx", "live.context"), pages of on-demand MRs
+ * ("odp.faults", "odp.prefetched": mapped by an access or by advice; "odp.invalidations"),
+ * "pinned_bytes". -ENOENT for an unknown name, with *ret_value untouched. */
 SOFT0_EXPORT int soft0_counter(const char *name, uint64_t *ret_value);
 
 /* Names of command kinds for fail=, NULL terminated. */

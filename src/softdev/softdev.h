@@ -13,6 +13,7 @@
  *   config.c counters.c  soft0.h: modes, limits, planned failures, counters
  *   mr.c odp.c   ordinary and on-demand MRs; page state and advice
  *   copy.c       bytes between places of the process, without a signal
+ *   fault.c      the guard under which it may fault
  *   mkey.c       every key; translation, bounds, rights, nesting
  *   qp.c cq.c srq.c   queue objects and their commands
  *   wqe.c umr.c  what a work request does
@@ -229,16 +230,20 @@ struct sd_piece {
 	struct sd_mkey *leaf; /* an MR's key, for page state */
 };
 
-/* Append the pieces of [addr, addr + len) through key, in order. pdn and the needed rights are checked
- * at every level. 0, or a negative mlx5 syndrome class:
- *   -EACCES rights, -EFAULT bounds, -ENOENT no such key or a free one, -EPERM another PD,
- *   -ELOOP deeper than the device follows, -ENOMEM. */
 struct sd_pieces {
 	struct sd_piece *at;
 	size_t num, room;
+	uint64_t bytes; /* of all pieces */
 };
+
+/* Append the pieces of [addr, addr + len) through key, in order, until there is no more room. pdn and
+ * the needed rights are checked at every level. 0, or a negative mlx5 syndrome class:
+ *   -EACCES rights, -EFAULT bounds, -ENOENT no such key or a free one, -EPERM another PD,
+ *   -ELOOP deeper than the device follows, SD_HOLE (span.h) a fault that cannot be served. */
 int sd_translate(struct sd_pieces *out, uint32_t key, uint32_t pdn, uint64_t addr, uint64_t len,
 		 uint32_t access);
+/* The same answers for the whole range, with its on-demand pages faulted in, and no pieces. */
+int sd_translate_check(uint32_t key, uint32_t pdn, uint64_t addr, uint64_t len, uint32_t access);
 
 /* ---- pages (odp.c) --------------------------------------------------------- */
 
@@ -251,9 +256,11 @@ void sd_odp_invalidate(const void *va, size_t bytes);
 
 /* ---- moving bytes (copy.c) -------------------------------------------------- */
 
-/* Between piece lists of one total length; a fault in the process's memory is -EFAULT, never a
- * signal. Also from or to a flat buffer. */
-int sd_copy(const struct sd_pieces *dst, const struct sd_pieces *src);
+/* Between piece lists, as far as both reach; a fault in the process's memory is -EFAULT, never a
+ * signal. guarded: by plain loads and stores, which sd_copy_wants_guard has allowed in this thread and
+ * not long ago; it asks the kernel. */
+int sd_copy(const struct sd_pieces *dst, const struct sd_pieces *src, bool guarded);
+bool sd_copy_wants_guard(const struct sd_pieces *dst, const struct sd_pieces *src);
 
 /* ---- queues and work (engine.c) ---------------------------------------------- */
 

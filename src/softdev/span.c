@@ -1,18 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Bytes named by data segments. A long span over small pieces would need more memory for its pieces
- * than for its bytes, so it goes through a window; the check of the whole comes first, that nothing
- * lands when something is refused.
+ * Bytes named by data segments. The whole is checked first, that nothing lands when something is
+ * refused; then it goes in windows of as many pieces as there is room for.
  */
-#include <stdlib.h>
-
 #include "span.h"
 
-#define WINDOW	    (256u << 10)
-#define KEEP_PIECES 4096
+#define WINDOW_PIECES 2048
 
-/* Under sd_lock: kept, so that a small transfer allocates nothing. */
-static struct sd_pieces dst_pieces, src_pieces;
+/* Under sd_lock. */
+static struct sd_piece dst_at[WINDOW_PIECES], src_at[WINDOW_PIECES];
+static struct sd_pieces dst_pieces = { .at = dst_at, .room = WINDOW_PIECES };
+static struct sd_pieces src_pieces = { .at = src_at, .room = WINDOW_PIECES };
 
 void sd_span_init(struct sd_span *s, uint32_t pdn, uint32_t access)
 {
@@ -44,38 +42,23 @@ bool sd_span_add_flat(struct sd_span *s, const void *bytes, uint64_t len)
 	return add(s, (struct sd_range){ .flat = bytes, .len = len });
 }
 
-static void pieces_reset(struct sd_pieces *p)
+static void add_flat_piece(struct sd_pieces *out, const void *bytes, uint64_t len)
 {
-	if (p->room > KEEP_PIECES) {
-		free(p->at);
-		*p = (struct sd_pieces){ 0 };
-	}
-	p->num = 0;
-}
-
-static int add_flat_piece(struct sd_pieces *out, const void *bytes, uint64_t len)
-{
-	if (out->num == out->room) {
-		size_t room = out->room ? out->room * 2 : 8;
-		struct sd_piece *at = realloc(out->at, room * sizeof(*at));
-
-		if (!at)
-			return -ENOMEM;
-		out->at = at;
-		out->room = room;
-	}
+	if (out->num == out->room)
+		return;
 	out->at[out->num++] = (struct sd_piece){ .va = (uint8_t *)(uintptr_t)bytes, .bytes = len };
-	return 0;
+	out->bytes += len;
 }
 
-/* The pieces of [pos, pos + len). */
+/* The pieces of [pos, pos + len), as many as there is room for. */
 static int window(const struct sd_span *s, uint64_t pos, uint64_t len, struct sd_pieces *out)
 {
-	pieces_reset(out);
-	for (uint32_t i = 0; i < s->num && len; i++) {
+	out->num = 0;
+	out->bytes = 0;
+	for (uint32_t i = 0; i < s->num && len && out->num < out->room; i++) {
 		const struct sd_range *r = &s->at[i];
 		uint64_t take;
-		int ret;
+		int ret = 0;
 
 		if (pos >= r->len) {
 			pos -= r->len;
@@ -83,72 +66,74 @@ static int window(const struct sd_span *s, uint64_t pos, uint64_t len, struct sd
 		}
 		take = r->len - pos < len ? r->len - pos : len;
 		if (r->flat)
-			ret = add_flat_piece(out, (const uint8_t *)r->flat + pos, take);
-		else if (r->addr + pos < r->addr)
-			ret = -EFAULT;
+			add_flat_piece(out, (const uint8_t *)r->flat + pos, take);
 		else
 			ret = sd_translate(out, r->key, s->pdn, r->addr + pos, take, s->access);
 		if (ret)
-			return ret == -EOPNOTSUPP ? SD_HOLE : ret;
+			return ret;
 		pos = 0;
+		len -= take;
+	}
+	return out->bytes ? 0 : -EFAULT;
+}
+
+int sd_span_check(const struct sd_span *s, uint64_t len)
+{
+	for (uint32_t i = 0; i < s->num && len; i++) {
+		const struct sd_range *r = &s->at[i];
+		uint64_t take = r->len < len ? r->len : len;
+		int ret = 0;
+
+		if (!r->flat && r->addr + (take - 1) < r->addr)
+			ret = -EFAULT;
+		else if (!r->flat)
+			ret = sd_translate_check(r->key, s->pdn, r->addr, take, s->access);
+		if (ret)
+			return ret;
 		len -= take;
 	}
 	return len ? -EFAULT : 0;
 }
 
-static int touch(const struct sd_pieces *p, bool write)
+static int move(const struct sd_span *dst, const struct sd_span *src, uint64_t len)
 {
-	for (size_t i = 0; i < p->num; i++) {
-		const struct sd_piece *at = &p->at[i];
+	bool guarded = false;
+	uint64_t pos = 0;
 
-		if (!at->leaf || !at->leaf->on_demand)
-			continue;
-		if (sd_odp_access(at->leaf, at->va, at->bytes, write))
-			return SD_HOLE;
-	}
-	return 0;
-}
-
-int sd_span_check(const struct sd_span *s, uint64_t len)
-{
-	for (uint64_t pos = 0; pos < len; pos += WINDOW) {
-		int ret = window(s, pos, len - pos < WINDOW ? len - pos : WINDOW, &src_pieces);
+	while (pos < len) {
+		int ret = window(dst, pos, len - pos, &dst_pieces);
 
 		if (!ret)
-			ret = touch(&src_pieces, s->write);
+			ret = window(src, pos, len - pos, &src_pieces);
+		if (!ret && !pos)
+			guarded = sd_copy_wants_guard(&dst_pieces, &src_pieces);
+		if (!ret)
+			ret = sd_copy(&dst_pieces, &src_pieces, guarded);
 		if (ret)
 			return ret;
+		pos += dst_pieces.bytes < src_pieces.bytes ? dst_pieces.bytes : src_pieces.bytes;
 	}
+	if (guarded)
+		sd_count("bytes.guarded", len);
 	return 0;
 }
 
 int sd_span_copy(const struct sd_span *dst, const struct sd_span *src, uint64_t len)
 {
-	for (uint64_t pos = 0; pos < len; pos += WINDOW) {
-		uint64_t take = len - pos < WINDOW ? len - pos : WINDOW;
-		int ret = window(dst, pos, take, &dst_pieces);
+	int ret = move(dst, src, len);
 
-		if (!ret)
-			ret = window(src, pos, take, &src_pieces);
-		if (!ret)
-			ret = sd_copy(&dst_pieces, &src_pieces);
-		if (ret)
-			return ret;
-	}
-	sd_count("bytes.moved", len);
-	return 0;
+	if (!ret)
+		sd_count("bytes.moved", len);
+	return ret;
 }
 
 int sd_span_read(const struct sd_span *src, void *buf, uint64_t len)
 {
-	struct sd_piece to = { .va = buf, .bytes = len };
-	const struct sd_pieces dst = { .at = &to, .num = 1 };
-	int ret;
+	struct sd_span dst;
 
-	if (!len)
-		return 0;
-	ret = window(src, 0, len, &src_pieces);
-	return ret ? ret : sd_copy(&dst, &src_pieces);
+	sd_span_init(&dst, 0, 0);
+	sd_span_add_flat(&dst, buf, len);
+	return move(&dst, src, len);
 }
 
 void sd_span_spoil(const struct sd_span *s)

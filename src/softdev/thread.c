@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The thread of asynchronous mode. It sleeps on a futex until a doorbell rings or something is due,
- * takes no signals, and ends when the mode is left. While there are queue pairs it also looks by
- * itself now and then, for programs that ring without taking a lock of libmlx5 (mlx5dv): often while
- * that finds something, seldom otherwise.
+ * takes no signals but those of its own copies, and ends when the mode is left. While there are queue
+ * pairs it also looks by itself now and then, for programs that ring without taking a lock of libmlx5
+ * (mlx5dv): often while that finds something, seldom otherwise.
  */
 #include <errno.h>
 #include <limits.h>
@@ -86,6 +86,8 @@ static bool start(void)
 		return false;
 	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
 	sigfillset(&all);
+	sigdelset(&all, SIGSEGV); /* faults of copies: fault.c */
+	sigdelset(&all, SIGBUS);
 	pthread_sigmask(SIG_BLOCK, &all, &old);
 	alive = !pthread_create(&thread, &attr, engine_thread, NULL);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);

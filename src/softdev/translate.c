@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* From a key and a range to the process memory behind it, with every check a device makes. */
 #include <errno.h>
-#include <stdlib.h>
 
 #include "choices.h"
 #include "mkey.h"
+#include "span.h"
 
 #define REMOTE_RIGHTS (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC)
 
@@ -12,39 +12,60 @@
 struct ask {
 	uint32_t key, pdn;
 	uint32_t need;
+	bool write;
 	enum sd_side side;
 	uint32_t depth;
 	bool repeated; /* by a key further out */
 	uint64_t addr, len;
 };
 
+/* Room for no more pieces: no error, but the end of this walk. */
+#define FULL 1
+
+static int walk(struct sd_pieces *out, const struct ask *q);
+
 static int piece_add(struct sd_pieces *out, uint8_t *va, uint64_t bytes, struct sd_mkey *leaf)
 {
 	if (!out)
 		return 0;
-	if (out->num == out->room) {
-		size_t room = out->room ? out->room * 2 : 8;
-		struct sd_piece *at;
-
-		if (room > SIZE_MAX / sizeof(*at))
-			return -ENOMEM;
-		at = realloc(out->at, room * sizeof(*at));
-		if (!at)
-			return -ENOMEM;
-		out->at = at;
-		out->room = room;
-	}
+	if (out->num == out->room)
+		return FULL;
 	out->at[out->num++] = (struct sd_piece){ .va = va, .bytes = bytes, .leaf = leaf };
+	out->bytes += bytes;
 	return 0;
 }
 
-static int walk(struct sd_pieces *out, const struct ask *q);
+static bool inside(const struct sd_mkey *mkey, uint64_t addr, uint64_t len)
+{
+	uint64_t room = mkey->length;
+	uint64_t off = addr - mkey->start;
+
+	if (sd_config.break_off_by_one && room != UINT64_MAX)
+		room++;
+	return addr >= mkey->start && off <= room && len <= room - off;
+}
+
+/* A range of an ordinary MR, whose rights were found good. Without a list of pieces it is looked at: an
+ * on-demand page that is missing is brought in. */
+static int leaf_piece(struct sd_pieces *out, struct sd_mkey *mkey, const struct ask *q,
+		      uint64_t addr, uint64_t len)
+{
+	uint8_t *va = mkey->va + (addr - mkey->start);
+
+	if (!inside(mkey, addr, len))
+		return -EFAULT;
+	if (!out && mkey->on_demand && sd_odp_access(mkey, va, len, q->write))
+		return SD_HOLE;
+	return piece_add(out, va, len, mkey);
+}
 
 /* The first entry whose end lies past off. */
 static uint32_t find_klm(const struct sd_layout *layout, uint64_t off)
 {
 	uint32_t lo = 0, hi = layout->num;
 
+	if (layout->uniform)
+		return (uint32_t)(off / layout->uniform);
 	while (lo < hi) {
 		uint32_t mid = lo + (hi - lo) / 2;
 
@@ -54,6 +75,14 @@ static uint32_t find_klm(const struct sd_layout *layout, uint64_t off)
 			lo = mid + 1;
 	}
 	return lo;
+}
+
+/* The MR behind a key that a walk has just gone through, for entries that name it again. */
+static struct sd_mkey *leaf_of(uint32_t key)
+{
+	struct sd_mkey *mkey = sd_mkey_find(key);
+
+	return mkey && mkey->kind == SD_MKEY_MR ? mkey : NULL;
 }
 
 /* Nothing is there, but for break=off_by_one: then the byte behind the last one of the last entry is. */
@@ -72,12 +101,30 @@ static int past_the_end(struct sd_pieces *out, const struct sd_layout *layout, s
 	return walk(out, in);
 }
 
+/* Is all memory that the entries name good, so that none needs a look? An on-demand page does. */
+static bool whole_is_good(const struct sd_layout *layout, uint64_t off, const struct ask *q)
+{
+	struct sd_mkey *leaf = layout->alone ? leaf_of(layout->klm[0].key) : NULL;
+	struct ask in = *q;
+	uint64_t total;
+
+	if (!leaf || leaf->on_demand ||
+	    __builtin_mul_overflow(sd_layout_cycle(layout), layout->cycles, &total) ||
+	    off > total || q->len > total - off)
+		return false;
+	in.key = layout->klm[0].key;
+	in.addr = layout->lowest;
+	in.len = layout->highest - layout->lowest;
+	return !walk(NULL, &in);
+}
+
 /* [off, off + len) of an indirect key: entry by entry, cycle by cycle. */
 static int walk_layout(struct sd_pieces *out, const struct sd_layout *layout, uint64_t off,
 		       const struct ask *q)
 {
 	struct ask in = *q;
 	uint64_t cycle_bytes, cycle, within, left = q->len;
+	struct sd_mkey *leaf = NULL;
 	uint32_t i;
 	int ret;
 
@@ -93,6 +140,8 @@ static int walk_layout(struct sd_pieces *out, const struct sd_layout *layout, ui
 	in.side = SD_LOCAL_SIDE;
 	in.depth = q->depth + 1;
 	in.repeated |= layout->repeat;
+	if (!out && whole_is_good(layout, off, &in))
+		return 0;
 	while (left) {
 		const struct sd_klm *klm = &layout->klm[i];
 		uint64_t into;
@@ -100,16 +149,21 @@ static int walk_layout(struct sd_pieces *out, const struct sd_layout *layout, ui
 		if (cycle >= layout->cycles)
 			return past_the_end(out, layout, &in, left);
 		into = within - (klm->end - klm->bytes);
-		in.key = klm->key;
 		in.addr = klm->addr + into;
 		if (__builtin_add_overflow(in.addr, cycle * klm->stride, &in.addr) ||
 		    klm->addr + into < klm->addr)
 			return -EFAULT;
 		in.len = klm->end - within < left ? klm->end - within : left;
-		if (in.len) {
+		if (in.len && leaf && klm->key == in.key) {
+			ret = leaf_piece(out, leaf, &in, in.addr, in.len);
+			if (ret)
+				return ret;
+		} else if (in.len) {
+			in.key = klm->key;
 			ret = walk(out, &in);
 			if (ret)
 				return ret;
+			leaf = leaf_of(klm->key);
 		}
 		left -= in.len;
 		within += in.len;
@@ -120,16 +174,6 @@ static int walk_layout(struct sd_pieces *out, const struct sd_layout *layout, ui
 		}
 	}
 	return 0;
-}
-
-static bool inside(const struct sd_mkey *mkey, uint64_t addr, uint64_t len)
-{
-	uint64_t room = mkey->length;
-	uint64_t off = addr - mkey->start;
-
-	if (sd_config.break_off_by_one && room != UINT64_MAX)
-		room++;
-	return addr >= mkey->start && off <= room && len <= room - off;
 }
 
 static int walk(struct sd_pieces *out, const struct ask *q)
@@ -150,12 +194,11 @@ static int walk(struct sd_pieces *out, const struct ask *q)
 		return -EFAULT;
 	/* No fault under a repeat can be served: the handler takes its header for an entry. */
 	if (q->repeated && mkey->on_demand)
-		return -EOPNOTSUPP;
+		return SD_HOLE;
 	switch (mkey->kind) {
 	case SD_MKEY_MR:
-		return piece_add(out, mkey->va + (q->addr - mkey->start), q->len, mkey);
-	case SD_MKEY_IMPLICIT:
-		return piece_add(out, (uint8_t *)(uintptr_t)q->addr, q->len, mkey);
+	case SD_MKEY_IMPLICIT: /* of all memory: va and start are 0 */
+		return leaf_piece(out, mkey, q, q->addr, q->len);
 	case SD_MKEY_KLM:
 		if (q->depth >= sd_config.max_depth)
 			return -ELOOP;
@@ -164,17 +207,31 @@ static int walk(struct sd_pieces *out, const struct ask *q)
 	return -ENOENT;
 }
 
-int sd_translate(struct sd_pieces *out, uint32_t key, uint32_t pdn, uint64_t addr, uint64_t len,
+static int start(struct sd_pieces *out, uint32_t key, uint32_t pdn, uint64_t addr, uint64_t len,
 		 uint32_t access)
 {
 	struct ask q = {
 		.key = key,
 		.pdn = pdn,
 		.need = access & (IBV_ACCESS_LOCAL_WRITE | REMOTE_RIGHTS),
+		.write = access & (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
+				   IBV_ACCESS_REMOTE_ATOMIC),
 		.side = access & REMOTE_RIGHTS ? SD_REMOTE_SIDE : SD_LOCAL_SIDE,
 		.addr = addr,
 		.len = len,
 	};
+	int ret = walk(out, &q);
 
-	return walk(out, &q);
+	return ret == FULL ? 0 : ret;
+}
+
+int sd_translate(struct sd_pieces *out, uint32_t key, uint32_t pdn, uint64_t addr, uint64_t len,
+		 uint32_t access)
+{
+	return start(out, key, pdn, addr, len, access);
+}
+
+int sd_translate_check(uint32_t key, uint32_t pdn, uint64_t addr, uint64_t len, uint32_t access)
+{
+	return start(NULL, key, pdn, addr, len, access);
 }

@@ -348,9 +348,9 @@ int soft0_set(const char *word, const char *value)
 		return -EINVAL;
 	sd_lock();
 	err = set_word(word, value);
-	sd_unlock();
 	if (!err)
 		sd_engine_update();
+	sd_unlock();
 	return err;
 }
 
@@ -364,8 +364,8 @@ void soft0_reset(void)
 	fail_wqe_left = 0;
 	counters_file[0] = '\0';
 	sd_counters_reset();
-	sd_unlock();
 	sd_engine_update();
+	sd_unlock();
 }
 
 /* ---- the environment -------------------------------------------------------------------- */

@@ -52,8 +52,7 @@ static void *engine_thread(void *arg)
 
 		sd_lock();
 		if (sd_config.mode != SD_ASYNC) {
-			alive = false;
-			sd_engine_step(&at);
+			alive = false; /* whoever changed it has seen to the work */
 			sd_unlock();
 			return NULL;
 		}

@@ -9,9 +9,23 @@
 
 /* The members of each command's result, as ibmr-result(5) has them. */
 static const char *const mr_object[] = { "mr", NULL };
-static const char *const mr_members[] = { "name",    "kind",   "state",	 "lkey",      "rkey",
-					  "base",    "length", "access", "on_demand", "max_klms",
-					  "entries", "form",   "levels", "keys",      NULL };
+static const char *const mr_members[] = { "name",
+					  "kind",
+					  "state",
+					  "lkey",
+					  "rkey",
+					  "base",
+					  "length",
+					  "access",
+					  "on_demand",
+					  "max_klms",
+					  "entries",
+					  "form",
+					  "levels",
+					  "keys",
+					  "relaxed_ordering_asked",
+					  "relaxed_ordering_in_effect",
+					  NULL };
 static const char *const mr_name[] = { "mr", NULL };
 static const char *const prefetch_result[] = { "advice",
 					       "flush",

@@ -27,12 +27,32 @@ static bool is_foretold(enum fail_code code)
 /* Whether a member of a result is the same without a device. */
 static bool is_member_foretold(const char *name)
 {
-	static const char *const names[] = { "mr",	  "offset",  "length",	    "to",
-					     "to_offset", "from",    "from_offset", "advice",
-					     "flush",	  "bytes",   "pages",	    "name",
-					     "kind",	  "state",   "access",	    "on_demand",
-					     "max_klms",  "entries", "form",	    "levels",
-					     "keys",	  "pieces",  "places",	    "complete" };
+	static const char *const names[] = { "mr",
+					     "offset",
+					     "length",
+					     "to",
+					     "to_offset",
+					     "from",
+					     "from_offset",
+					     "advice",
+					     "flush",
+					     "bytes",
+					     "pages",
+					     "name",
+					     "kind",
+					     "state",
+					     "access",
+					     "on_demand",
+					     "max_klms",
+					     "entries",
+					     "form",
+					     "levels",
+					     "keys",
+					     "relaxed_ordering_asked",
+					     "relaxed_ordering_in_effect",
+					     "pieces",
+					     "places",
+					     "complete" };
 	size_t i;
 
 	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)

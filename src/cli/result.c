@@ -62,8 +62,9 @@ json_t *result_mr(const struct ibmr_mr *mr)
 	ibmr_mr_query(mr, &info);
 	has_layout = info.state == IBMR_STATE_REGISTERED || info.state == IBMR_STATE_FILLED;
 	return json_pack(
-		"{s:{s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o}}", "mr",
-		"name", info.name, "kind", info.indirect ? "indirect" : "direct", "state",
+		"{s:{s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:b, "
+		"s:o}}",
+		"mr", "name", info.name, "kind", info.indirect ? "indirect" : "direct", "state",
 		states[info.state], "lkey", result_hex(info.lkey), "rkey", result_hex(info.rkey),
 		"base", has_layout ? result_hex(info.base) : json_null(), "length",
 		info.state == IBMR_STATE_UNKNOWN ? json_null()
@@ -75,7 +76,9 @@ json_t *result_mr(const struct ibmr_mr *mr)
 			: json_null(),
 		"form", string_or_null(forms[info.form]), "levels",
 		info.levels ? json_integer(info.levels) : json_null(), "keys",
-		info.keys ? json_integer((json_int_t)info.keys) : json_null());
+		info.keys ? json_integer((json_int_t)info.keys) : json_null(),
+		"relaxed_ordering_asked", (int)info.relaxed_asked, "relaxed_ordering_in_effect",
+		info.relaxed_in_effect < 0 ? json_null() : json_boolean(info.relaxed_in_effect));
 }
 
 /* ---- devices ----------------------------------------------------------------- */

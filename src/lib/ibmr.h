@@ -303,8 +303,10 @@ struct ibmr_mr_info {
 	uint64_t base;	 /* address of byte 0 through the keys */
 	uint64_t length; /* 0 when empty or invalidated */
 	uint64_t access;
-	bool on_demand;	   /* direct: registered so; indirect: some member under it is */
-	uint64_t max_klms; /* as asked; 0 for a direct MR */
+	bool on_demand;	       /* direct: registered so; indirect: some member under it is */
+	bool relaxed_asked;    /* for relaxed_ordering: likewise */
+	int relaxed_in_effect; /* 1 yes, 0 no, -1: libibverbs drops the flag unsaid on old kernels */
+	uint64_t max_klms;     /* as asked; 0 for a direct MR */
 	uint64_t
 		entries; /* table entries in use, a repeat's header counted; of a tree, of all keys */
 	enum ibmr_form form;

@@ -119,6 +119,8 @@ void ibmr_mr_query(const struct ibmr_mr *mr, struct ibmr_mr_info *ret_info)
 		.length = mr->length,
 		.access = mr->access,
 		.on_demand = mr->traits.on_demand,
+		.relaxed_asked = mr->traits.relaxed,
+		.relaxed_in_effect = mr->traits.relaxed ? -1 : 0,
 		.max_klms = mr->max_klms,
 		.entries = mr->layout.num
 				   ? mr->tree.num_entries + (mr->layout.kind == IBMR_LAYOUT_REPEAT)

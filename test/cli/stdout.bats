@@ -23,6 +23,9 @@ load helpers
 	ibmr run plan.json --format jsonl
 	status_is 1
 	[ "$(wc -l <<<"$output")" -eq 5 ]
+	# jq has its own way to write a time
+	# shellcheck disable=SC2001
+	output=$(sed 's/"elapsed_us":[0-9][0-9.]*/"elapsed_us":0/' <<<"$output")
 	[ "$(jq -c . <<<"$output")" = "$output" ]
 	jq -es '.[0:4] | map([.do, .ok, .skipped]) == [["reg",true,false],["create",true,false],
 		["dereg",false,false],["fill",false,true]]' <<<"$output"
@@ -92,7 +95,7 @@ load helpers
 
 @test "a reader that went away fails the command without a signal" {
 	plan "$reg_a" "$create_x"
-	run --separate-stderr bash -c "'$IBMR' run plan.json | true; echo \${PIPESTATUS[0]} >status"
+	run --separate-stderr bash -c "{ sleep 0.3; '$IBMR' run plan.json; echo \$? >status; } | true"
 	[ "$(cat status)" = 1 ]
 	[[ "$stderr" == *"Broken pipe"* ]]
 }

@@ -258,6 +258,12 @@ static uint32_t log_up(uint64_t n)
 	return n <= 1 ? 0 : 64 - (uint32_t)__builtin_clzll(n - 1);
 }
 
+/* A limit of any size, stated as a power of two: no more than there is. */
+static uint32_t log_down(uint64_t n)
+{
+	return n ? 63 - (uint32_t)__builtin_clzll(n) : 0;
+}
+
 static void general_caps(uint8_t *page)
 {
 	set_bits(page, 0x088, 8, 15); /* log_max_qp_sz */
@@ -268,18 +274,18 @@ static void general_caps(uint8_t *page)
 	set_bits(page, 0x0ea, 6, 23); /* log_max_mkey */
 	set_bits(page, 0x0f8, 1, 1);  /* dump_fill_mkey */
 	if (sd_config.umr) {
-		set_bits(page, 0x100, 8, sd_config.max_depth);	      /* max_indirection */
-		set_bits(page, 0x11a, 6, log_up(sd_config.max_klms)); /* log_max_klm_list_size */
-		set_bits(page, 0x230, 1, 1);			      /* umr_ptr_rlkey */
+		set_bits(page, 0x100, 8, sd_config.max_depth);		/* max_indirection */
+		set_bits(page, 0x11a, 6, log_down(sd_config.max_klms)); /* log_max_klm_list_size */
+		set_bits(page, 0x230, 1, 1);				/* umr_ptr_rlkey */
 	}
-	set_bits(page, 0x109, 7, log_up(sd_config.max_mr_size)); /* log_max_mrw_sz */
-	set_bits(page, 0x119, 1, 1);				 /* null_mkey */
-	set_bits(page, 0x14a, 6, log_up(SD_MAX_RD_ATOM));	 /* log_max_ra_req_qp */
-	set_bits(page, 0x15a, 6, log_up(SD_MAX_RD_ATOM));	 /* log_max_ra_res_qp */
-	set_bits(page, 0x1b8, 8, 1);				 /* num_ports */
-	set_bits(page, 0x1c3, 5, log_up(sd_config.max_msg_sz));	 /* log_max_msg */
-	set_bits(page, 0x1fc, 4, 1);				 /* cqe_version */
-	set_bits(page, 0x215, 1, 1);				 /* sctr_data_cqe */
+	set_bits(page, 0x109, 7, log_up(sd_config.max_mr_size));  /* log_max_mrw_sz */
+	set_bits(page, 0x119, 1, 1);				  /* null_mkey */
+	set_bits(page, 0x14a, 6, log_up(SD_MAX_RD_ATOM));	  /* log_max_ra_req_qp */
+	set_bits(page, 0x15a, 6, log_up(SD_MAX_RD_ATOM));	  /* log_max_ra_res_qp */
+	set_bits(page, 0x1b8, 8, 1);				  /* num_ports */
+	set_bits(page, 0x1c3, 5, log_down(sd_config.max_msg_sz)); /* log_max_msg */
+	set_bits(page, 0x1fc, 4, 1);				  /* cqe_version */
+	set_bits(page, 0x215, 1, 1);				  /* sctr_data_cqe */
 	set_bits(page, 0x21e, 1, sd_config.atomics);
 	set_bits(page, 0x227, 1, sd_config.odp);    /* pg */
 	set_bits(page, 0x23d, 3, 7);		    /* ud, uc, rc */

@@ -30,9 +30,10 @@ struct cli_options {
 	uint8_t port;	      /* 0: the first ACTIVE one */
 	int gid_index;	      /* -1: the library's choice */
 	bool keep_going;
-	const char *target; /* check */
-	const char *from;   /* translate: MR:OFFSET */
-	const char **mrs;   /* check, translate: each NAME=SIZE as given; owned */
+	const char *target;	  /* check */
+	const char *save_profile; /* devices */
+	const char *from;	  /* translate: MR:OFFSET */
+	const char **mrs;	  /* check, translate: each NAME=SIZE as given; owned */
 	size_t num_mrs;
 	/* session */
 	bool foreground;
@@ -69,6 +70,7 @@ enum cli_key {
 	OPT_TARGET,
 	OPT_FROM,
 	OPT_MR,
+	OPT_SAVE_PROFILE,
 	OPT_FOREGROUND,
 	OPT_IDLE_TIMEOUT,
 	OPT_MAX_MESSAGE,
@@ -110,6 +112,12 @@ int cmd_translate(struct cli *cli);
 
 uint64_t now_ns(void);
 
+/* How long something may take. */
+struct bound {
+	uint64_t end_ns;
+	uint32_t ms; /* as asked for, for messages */
+};
+
 /* ---- signals.c ----------------------------------------------------------- */
 
 /* Catch SIGINT, SIGTERM and SIGHUP where they are not ignored, and ignore SIGPIPE. From now on they
@@ -128,6 +136,12 @@ void signals_hold(void);
 
 /* If the work should end: fill f (interrupted, or timeout for the deadline) and return -EINTR. */
 int signals_check(struct fail *f);
+/* So much time from now on. */
+struct bound bound_of(uint32_t ms);
+/* The same as signals_check, and -ETIMEDOUT timeout when the bound is reached. NULL: there is none. */
+int bound_check(const struct bound *b, struct fail *f);
+/* What is left, 0 to UINT32_MAX, rounded up. */
+uint32_t bound_left_ms(const struct bound *b);
 /* A failure that the cancel flag caused is what raised it: interrupted or the deadline's timeout. */
 void signals_explain(struct fail *f);
 

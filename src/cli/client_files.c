@@ -9,8 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cli.h"
 #include "data.h"
+#include "patient.h"
 #include "progress.h"
 
 #define COPY_PART 65536
@@ -27,51 +27,20 @@ static int tell(struct client_files *files, const char *role, const char *name, 
 	return json_object_set_new(files->told, role, told) ? fail_nomem(f) : 0;
 }
 
-static int copy_failed(const char *call, const char *name, struct fail *f)
-{
-	int number = errno;
-
-	return signals_check(f)
-		       ? -EINTR
-		       : fail_sys(f, FAIL_IO, call, number, "%s: %s", name, strerror(number));
-}
-
-static int write_part(int to, const char *part, size_t size, const char *name, struct fail *f)
-{
-	ssize_t n;
-
-	while (size) {
-		n = write(to, part, size);
-		if (n < 0 && (errno != EINTR || signals_cancel))
-			return copy_failed("write", name, f);
-		if (n > 0) {
-			part += n;
-			size -= (size_t)n;
-		}
-	}
-	return 0;
-}
-
-static int copy_all(int from, int to, const char *name, struct fail *f)
+static int copy_all(int from, int to, const char *name, const struct bound *bound, struct fail *f)
 {
 	const bool seen = !isatty(to);
 	uint64_t copied = 0, next_ns = 0;
 	char part[COPY_PART];
-	ssize_t n;
+	ssize_t n = 1;
 	int rc = 0;
 
-	while (!rc) {
+	while (!rc && n) {
 		if (seen && progress_due(&next_ns))
 			progress_show(copied, 0);
-		n = read(from, part, sizeof(part));
-		if (n == 0)
-			break;
-		if (n > 0) {
-			rc = write_part(to, part, (size_t)n, name, f);
-			copied += (uint64_t)n;
-		} else if (errno != EINTR || signals_cancel) {
-			rc = copy_failed("read", name, f);
-		}
+		n = patient_read(from, part, sizeof(part), name, bound, f);
+		rc = n < 0 ? (int)n : patient_write(to, part, (size_t)n, name, bound, f);
+		copied += (uint64_t)n;
 	}
 	progress_end();
 	return rc;
@@ -88,7 +57,7 @@ static int memory_file(struct fail *f)
 }
 
 /* The session reads files only: what tells its size by ending is read here. fd is taken. */
-static int spool(int fd, const char *name, int *ret_fd, struct fail *f)
+static int spool(int fd, const char *name, const struct bound *bound, int *ret_fd, struct fail *f)
 {
 	struct stat st;
 	int copy, rc;
@@ -103,7 +72,7 @@ static int spool(int fd, const char *name, int *ret_fd, struct fail *f)
 		close(fd);
 		return copy;
 	}
-	rc = copy_all(fd, copy, name, f);
+	rc = copy_all(fd, copy, name, bound, f);
 	close(fd);
 	if (rc)
 		close(copy);
@@ -112,25 +81,37 @@ static int spool(int fd, const char *name, int *ret_fd, struct fail *f)
 	return rc;
 }
 
-/* Bytes to write or to begin with. "-" is standard input. */
+/* Open what may keep us waiting. *ret_fd is -1 with *ret_number when it is not to be had. */
+static int open_patiently(const char *path, int flags, const struct bound *bound, int *ret_fd,
+			  int *ret_number, struct fail *f)
+{
+	int rc = patient_open(path, flags, bound, f);
+
+	*ret_fd = rc < 0 ? -1 : rc;
+	*ret_number = rc < 0 ? -rc : 0;
+	return rc < 0 && f->code != FAIL_IO ? rc : 0;
+}
+
+/* Bytes to write or to begin with. "-" is standard input, which may take its time. */
 static int lend_input(struct client_files *files, const char *role, const char *word, bool dash,
 		      struct fail *f)
 {
-	char *path;
-	int rc, fd, number;
+	const struct bound bound = bound_of(files->timeout_ms);
+	bool standard = dash && !strcmp(word, "-");
+	char *path = standard ? strdup("standard input") : data_path(word);
+	int fd = -1, number = 0;
+	int rc = 0;
 
-	if (dash && !strcmp(word, "-")) {
-		fd = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
-		number = errno;
-		path = strdup("standard input");
-	} else {
-		path = data_path(word);
-		fd = path ? open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY) : -1;
-		number = errno;
-	}
 	if (!path)
 		return fail_nomem(f);
-	rc = fd >= 0 ? spool(fd, path, &fd, f) : 0;
+	if (standard) {
+		fd = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
+		number = errno;
+	} else {
+		rc = open_patiently(path, O_RDONLY, &bound, &fd, &number, f);
+	}
+	if (!rc && fd >= 0)
+		rc = spool(fd, path, standard ? NULL : &bound, &fd, f);
 	if (!rc)
 		rc = tell(files, role, path, fd, number, f);
 	free(path);
@@ -163,24 +144,28 @@ static int lend_memory(struct client_files *files, const struct step_reg *reg, s
 /* Where read puts bytes. A pipe and standard output get a copy afterwards: a session waits for nobody. */
 static int lend_output(struct client_files *files, const char *word, struct fail *f)
 {
-	const int flags = O_WRONLY | O_CLOEXEC | O_NOCTTY;
+	const struct bound bound = bound_of(files->timeout_ms);
 	bool dash = !strcmp(word, "-");
 	char *path = dash ? strdup("standard output") : data_path(word);
 	struct stat st;
-	int rc, fd, number = 0;
+	int rc = 0, fd, number;
 
 	if (!path)
 		return fail_nomem(f);
 	fd = dash ? fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3)
-		  : open(path, flags | O_CREAT | O_EXCL, 0666);
+		  : open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOCTTY, 0666);
+	number = errno;
 	if (fd >= 0 && !dash)
 		files->made = strdup(path);
-	if (fd < 0 && !dash && errno == EEXIST)
-		fd = open(path, flags);
-	if (fd < 0)
-		number = errno;
+	if (fd < 0 && !dash && number == EEXIST)
+		rc = open_patiently(path, O_WRONLY, &bound, &fd, &number, f);
+	if (rc) {
+		free(path);
+		return rc;
+	}
 	if (fd >= 0 && (dash || fstat(fd, &st) || !S_ISREG(st.st_mode))) {
 		files->copy_to = fd;
+		files->standard = dash;
 		files->copy = (int)files->num;
 		fd = memory_file(f);
 		if (fd < 0) {
@@ -193,12 +178,15 @@ static int lend_output(struct client_files *files, const char *word, struct fail
 	return rc;
 }
 
-int client_files_open(const struct step *step, struct client_files *ret_files, struct fail *f)
+int client_files_open(const struct step *step, uint32_t timeout_ms, struct client_files *ret_files,
+		      struct fail *f)
 {
 	struct fail ignored;
 	int rc = 0;
 
-	*ret_files = (struct client_files){ .told = json_object(), .copy = -1, .copy_to = -1 };
+	*ret_files = (struct client_files){
+		.told = json_object(), .copy = -1, .copy_to = -1, .timeout_ms = timeout_ms
+	};
 	if (!ret_files->told)
 		return fail_nomem(f);
 	if (step->verb == STEP_REG && step->reg.file)
@@ -216,13 +204,15 @@ int client_files_open(const struct step *step, struct client_files *ret_files, s
 
 int client_files_close(struct client_files *files, bool ok, struct fail *f)
 {
+	const struct bound bound = bound_of(files->timeout_ms);
 	struct stat st;
 	size_t i;
 	int rc = 0;
 
 	if (ok && files->copy >= 0) {
 		lseek(files->fds[files->copy], 0, SEEK_SET);
-		rc = copy_all(files->fds[files->copy], files->copy_to, "the bytes read", f);
+		rc = copy_all(files->fds[files->copy], files->copy_to, "the bytes read",
+			      files->standard ? NULL : &bound, f);
 	}
 	if (!ok && files->made && !stat(files->made, &st) && st.st_size == 0)
 		unlink(files->made);

@@ -19,11 +19,14 @@ struct client_files {
 	char *made;
 	int copy; /* among fds; -1: none */
 	int copy_to;
+	bool standard; /* copy_to is standard output, which may take its time */
+	uint32_t timeout_ms;
 };
 
 /* What cannot be opened is told to the session, which answers it where it belongs: only memory and
- * reading a pipe fail here. */
-int client_files_open(const struct step *step, struct client_files *ret_files, struct fail *f);
+ * reading a pipe fail here. A FIFO is waited for as long as a step may take. */
+int client_files_open(const struct step *step, uint32_t timeout_ms, struct client_files *ret_files,
+		      struct fail *f);
 /* After the answer: bytes that go to a pipe are copied, a new file that stayed empty is removed. */
 int client_files_close(struct client_files *files, bool ok, struct fail *f);
 

@@ -95,7 +95,7 @@ static int ask(const struct cli *cli, json_t *request, json_t **ret_reply, struc
 	rc = step_parse(request, &step, f);
 	if (rc)
 		return rc;
-	rc = client_files_open(&step, &files, f);
+	rc = client_files_open(&step, cli->opts.timeout_ms, &files, f);
 	step_free(&step);
 	if (rc)
 		return rc;

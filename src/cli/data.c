@@ -12,7 +12,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "cli.h"
+#include "patient.h"
 
 /* ---- memory that may not be there --------------------------------------------- */
 
@@ -76,15 +76,6 @@ char *data_path(const char *name)
 	return path;
 }
 
-static int io_fail(const struct source *src, const char *call, int number, struct fail *f)
-{
-	int rc = fail_sys(f, number == ENOMEM ? FAIL_NO_MEMORY : FAIL_IO, call, number, "%s: %s",
-			  src->path, strerror(number));
-
-	signals_explain(f);
-	return rc;
-}
-
 /* A pipe or a device file tells its size only by ending; one byte above what fits is enough of it. */
 static int spool(struct source *src, uint64_t most, struct fail *f)
 {
@@ -100,13 +91,11 @@ static int spool(struct source *src, uint64_t most, struct fail *f)
 			src->spooled = more;
 			room = room ? 2 * room : 65536;
 		}
-		n = read(src->fd, src->spooled + src->length, room - (size_t)src->length);
-		if (n == 0)
-			return 0;
-		if (n > 0)
-			src->length += (uint64_t)n;
-		else if (errno != EINTR || signals_check(f))
-			return io_fail(src, "read", errno, f);
+		n = patient_read(src->fd, src->spooled + src->length, room - (size_t)src->length,
+				 src->path, src->bound, f);
+		if (n <= 0)
+			return (int)n;
+		src->length += (uint64_t)n;
 	}
 	return 0;
 }
@@ -147,13 +136,19 @@ static int open_file(struct source *src, const struct lent_file *lent, uint64_t 
 	src->path = lent ? strdup(lent->name) : data_path(src->data->text);
 	if (!src->path)
 		return fail_nomem(f);
-	src->fd = lent ? lent_open(lent) : open(src->path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-	if (src->fd < 0)
-		return io_fail(src, "open", errno, f);
+	if (lent) {
+		src->fd = lent_open(lent);
+		if (src->fd < 0)
+			return patient_fail(f, "open", src->path, errno);
+	} else {
+		src->fd = patient_open(src->path, O_RDONLY, src->bound, f);
+		if (src->fd < 0)
+			return src->fd;
+	}
 	if (fstat(src->fd, &st))
-		return io_fail(src, "fstat", errno, f);
+		return patient_fail(f, "fstat", src->path, errno);
 	if (S_ISDIR(st.st_mode))
-		return io_fail(src, "open", EISDIR, f);
+		return patient_fail(f, "open", src->path, EISDIR);
 	if (S_ISREG(st.st_mode))
 		src->length = (uint64_t)st.st_size;
 	else
@@ -164,11 +159,11 @@ static int open_file(struct source *src, const struct lent_file *lent, uint64_t 
 }
 
 int source_open(struct source *src, const struct step_data *data, const struct lent_file *lent,
-		uint64_t length, uint64_t most, struct fail *f)
+		uint64_t length, uint64_t most, const struct bound *bound, struct fail *f)
 {
 	int rc = 0;
 
-	*src = (struct source){ .data = data, .length = length, .fd = -1 };
+	*src = (struct source){ .data = data, .length = length, .fd = -1, .bound = bound };
 	if (data->kind == DATA_HEX)
 		src->length = data->bytes;
 	if (data->kind == DATA_FILE) {
@@ -192,7 +187,7 @@ int source_length(const struct step_data *data, uint64_t *ret_length, struct fai
 		if (!src.path)
 			return fail_nomem(f);
 		if (stat(src.path, &st))
-			rc = io_fail(&src, "stat", errno, f);
+			rc = patient_fail(f, "stat", src.path, errno);
 		else if (S_ISREG(st.st_mode))
 			src.length = (uint64_t)st.st_size;
 		if (!rc && S_ISREG(st.st_mode) && !src.length)
@@ -220,18 +215,17 @@ static int read_file(struct source *src, uint8_t *buf, size_t num, struct fail *
 	ssize_t n;
 
 	while (done < num) {
-		n = read(src->fd, buf + done, num - done);
-		if (n > 0) {
-			done += (size_t)n;
-		} else if (n == 0) {
+		n = patient_read(src->fd, buf + done, num - done, src->path, src->bound, f);
+		if (n < 0)
+			return (int)n;
+		if (n == 0) {
 			fail_set(f, FAIL_IO, "%s: the file became shorter while it was read",
 				 src->path);
 			f->cause = "short_file";
 			f->err = EIO;
 			return -EIO;
-		} else if (errno != EINTR || signals_check(f)) {
-			return io_fail(src, "read", errno, f);
 		}
+		done += (size_t)n;
 	}
 	return 0;
 }

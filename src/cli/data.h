@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "cli.h"
 #include "fail.h"
 #include "lent.h"
 #include "spec.h"
@@ -19,13 +20,14 @@ struct source {
 	int fd;		 /* DATA_FILE, else -1 */
 	char *path;
 	uint8_t *spooled; /* a file that does not tell its size, read whole */
+	const struct bound *bound;
 };
 
 /* length is for ramp and byte; hex and files have their own. What cannot tell its size is read until it
  * is longer than most. A file without a byte is io. lent is the file when the client opened it, else
- * NULL. */
+ * NULL. Neither opening nor reading takes longer than bound, which stays the caller's. */
 int source_open(struct source *src, const struct step_data *data, const struct lent_file *lent,
-		uint64_t length, uint64_t most, struct fail *f);
+		uint64_t length, uint64_t most, const struct bound *bound, struct fail *f);
 /* The next num bytes; there are so many. */
 int source_read(struct source *src, uint8_t *buf, size_t num, struct fail *f);
 void source_close(struct source *src);

@@ -61,13 +61,14 @@ int dispatch_step(struct session *s, const struct step *step, struct reply *repl
 	int rc;
 
 	reply_init(reply);
-	s->step_end_ns = now_ns() + s->timeout_ms * UINT64_C(1000000);
+	s->bound = bound_of(s->timeout_ms);
 	s->progress_ns = 0;
 	rc = session_tick(s, &reply->fail);
 	if (!rc && step->endless[0])
 		rc = refuse_endless(step, &reply->fail);
 	if (!rc)
 		rc = steps[step->verb](s, step, reply);
+	rc = fail_told(&reply->fail, rc);
 	if (rc)
 		explain_gone(s, &reply->fail);
 	return rc;

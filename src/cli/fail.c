@@ -131,10 +131,20 @@ int fail_sys(struct fail *f, enum fail_code code, const char *origin, int sys_er
 	reset(f, code);
 	f->origin = origin;
 	f->err = f->sys_errno = sys_errno;
+	f->cause = code == FAIL_NO_MEMORY ? ibmr_memory_cause() : NULL;
 	va_start(ap, fmt);
 	print(f->message, sizeof(f->message), fmt, ap);
 	va_end(ap);
 	return -sys_errno;
+}
+
+void fail_message(struct fail *f, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	print(f->message, sizeof(f->message), fmt, ap);
+	va_end(ap);
 }
 
 void fail_hint(struct fail *f, const char *fmt, ...)
@@ -173,6 +183,19 @@ int fail_from_ibmr(struct fail *f, const struct ibmr_err *err, int rc, const cha
 	if (list && err->index >= 0) {
 		at_entry.index = err->index;
 		fail_at(f, &at_entry);
+	}
+	return rc;
+}
+
+int fail_told(struct fail *f, int rc)
+{
+	if (!rc) {
+		reset(f, FAIL_NONE);
+	} else if (rc == -ENOMEM && f->code == FAIL_NONE) {
+		fail_nomem(f);
+	} else if (f->code == FAIL_NONE) {
+		fail_set(f, FAIL_IO, "failed without a reason: %s", strerror(-rc));
+		f->err = -rc;
 	}
 	return rc;
 }

@@ -3,7 +3,7 @@
  * The CLI's error record: what the `error` object of a result says, before it is JSON.
  *
  * A function that takes a struct fail returns 0 or a negative errno and fills the record on failure
- * only. Nothing here allocates, so that running out of memory can be reported like all else.
+ * only. Nothing here needs memory, so that running out of it can be reported like all else.
  */
 #ifndef CLI_FAIL_H
 #define CLI_FAIL_H
@@ -92,11 +92,17 @@ int fail_set(struct fail *f, enum fail_code code, const char *fmt, ...)
 int fail_sys(struct fail *f, enum fail_code code, const char *origin, int sys_errno,
 	     const char *fmt, ...) __attribute__((format(printf, 5, 6)));
 
+/* Another message for the same failure. */
+void fail_message(struct fail *f, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void fail_hint(struct fail *f, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* Take over a library error: rc is what the call returned. list is the member that err->index
  * counts in ("klms", "blocks", "ranges"), or NULL. Returns rc. */
 int fail_from_ibmr(struct fail *f, const struct ibmr_err *err, int rc, const char *list);
+
+/* What a call said is what it returned: a failure without a record gets one, and success has none.
+ * Returns rc. */
+int fail_told(struct fail *f, int rc);
 
 /* Out of memory in the CLI itself; returns -ENOMEM. */
 int fail_nomem(struct fail *f);

@@ -80,6 +80,39 @@ static int parse_frame(const json_t *doc, struct frame *ret_frame, struct fail *
 	return 0;
 }
 
+/* "-" is a stream of a command of its own: in a plan they hold the plan and its answer. */
+static int refuse_stream(const struct step *step, struct fail *f)
+{
+	const char *member = NULL, *name = NULL;
+
+	if (step->verb == STEP_READ) {
+		member = "to_file";
+		name = step->read.to_file;
+	} else if (step->verb == STEP_WRITE && step->write.data.kind == DATA_FILE) {
+		member = "file";
+		name = step->write.data.text;
+	}
+	if (!name || strcmp(name, "-"))
+		return 0;
+	member_refuse(f, FAIL_SPEC_VALUE, NULL, member,
+		      "%s '-': a step of a plan has no standard %s", member,
+		      step->verb == STEP_READ ? "output" : "input");
+	fail_hint(f, "./- is a file of that name");
+	return -EINVAL;
+}
+
+static int parse_step(const json_t *request, struct step *ret_step, struct fail *f)
+{
+	int ret = step_parse(request, ret_step, f);
+
+	if (ret)
+		return ret;
+	ret = refuse_stream(ret_step, f);
+	if (ret)
+		step_free(ret_step);
+	return ret;
+}
+
 int plan_parse(const json_t *doc, struct plan *ret_plan, struct fail *f)
 {
 	struct plan plan = { NULL, NULL, 0 };
@@ -96,7 +129,7 @@ int plan_parse(const json_t *doc, struct plan *ret_plan, struct fail *f)
 	if (!plan.steps)
 		return fail_nomem(f);
 	for (; plan.num < num; plan.num++) {
-		ret = step_parse(json_array_get(frame.steps, plan.num), &plan.steps[plan.num], f);
+		ret = parse_step(json_array_get(frame.steps, plan.num), &plan.steps[plan.num], f);
 		if (ret) {
 			fail_in_step(f, plan.num);
 			plan_free(&plan);

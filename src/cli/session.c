@@ -84,7 +84,7 @@ static int wrap(struct ibmr_ctx *ctx, uint32_t timeout_ms, struct session **ret_
 	}
 	s->ctx = ctx;
 	s->timeout_ms = timeout_ms;
-	s->step_end_ns = now_ns() + timeout_ms * UINT64_C(1000000);
+	s->bound = bound_of(timeout_ms);
 	rc = ibmr_ctx_query(ctx, &s->caps, &err);
 	if (rc) {
 		session_fail(&err, rc, NULL, reterr);
@@ -259,22 +259,17 @@ void session_remove(struct session *s, struct object *object)
 
 int session_tick(struct session *s, struct fail *reterr)
 {
-	uint64_t now, left_ms;
+	uint32_t left_ms;
 	int rc;
 
-	rc = signals_check(reterr);
-	if (rc || session_is_dry(s))
+	if (session_is_dry(s))
+		return signals_check(reterr);
+	rc = bound_check(&s->bound, reterr);
+	if (rc)
 		return rc;
-	now = now_ns();
-	if (now >= s->step_end_ns) {
-		fail_set(reterr, FAIL_TIMEOUT, "the step took longer than its %u ms",
-			 s->timeout_ms);
-		fail_hint(reterr, "--timeout gives each step more time");
-		reterr->err = ETIMEDOUT;
-		return -ETIMEDOUT;
-	}
-	left_ms = (s->step_end_ns - now + 999999) / 1000000;
-	ibmr_ctx_set_timeout(s->ctx, left_ms > UINT32_MAX ? UINT32_MAX : (uint32_t)left_ms);
+	/* 0 would be the library's own default */
+	left_ms = bound_left_ms(&s->bound);
+	ibmr_ctx_set_timeout(s->ctx, left_ms ? left_ms : 1);
 	return 0;
 }
 

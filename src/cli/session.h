@@ -10,6 +10,7 @@
 #include <sys/types.h>
 
 #include "../lib/ibmr.h"
+#include "cli.h"
 #include "fail.h"
 #include "lent.h"
 #include "spec.h"
@@ -47,8 +48,8 @@ struct session {
 	struct ibmr_ctx *ctx;
 	struct ibmr_caps caps;
 	uint32_t timeout_ms; /* of a step */
-	uint64_t step_end_ns;
-	void *names; /* tsearch(3) tree of struct object */
+	struct bound bound;  /* of the step at work */
+	void *names;	     /* tsearch(3) tree of struct object */
 	struct object *first;
 	size_t num_objects;
 	size_t max_objects;  /* 0: any number */

@@ -171,6 +171,32 @@ int signals_check(struct fail *f)
 	return -EINTR;
 }
 
+struct bound bound_of(uint32_t ms)
+{
+	return (struct bound){ .end_ns = now_ns() + ms * UINT64_C(1000000), .ms = ms };
+}
+
+uint32_t bound_left_ms(const struct bound *b)
+{
+	uint64_t now = now_ns(), left_ms = 0;
+
+	if (now < b->end_ns)
+		left_ms = (b->end_ns - now + 999999) / 1000000;
+	return left_ms > UINT32_MAX ? UINT32_MAX : (uint32_t)left_ms;
+}
+
+int bound_check(const struct bound *b, struct fail *f)
+{
+	int rc = signals_check(f);
+
+	if (rc || !b || bound_left_ms(b))
+		return rc;
+	fail_set(f, FAIL_TIMEOUT, "the step took longer than its %u ms", b->ms);
+	fail_hint(f, "--timeout gives each step more time");
+	f->err = ETIMEDOUT;
+	return -ETIMEDOUT;
+}
+
 void signals_explain(struct fail *f)
 {
 	char where[sizeof(f->where)];

@@ -13,8 +13,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli.h"
 #include "data.h"
+#include "patient.h"
 #include "result.h"
 #include "segments.h"
 #include "session.h"
@@ -147,7 +147,8 @@ int step_write(struct session *s, const struct step *step, struct reply *reply)
 		rc = write_dry(s, step, object->mr, &src.length, f);
 	} else {
 		rc = source_open(&src, &w->data, s->lent ? &s->lent->file : NULL,
-				 rest(object->mr, w->offset, w->data.bytes), UINT32_MAX, f);
+				 rest(object->mr, w->offset, w->data.bytes), UINT32_MAX, &s->bound,
+				 f);
 		if (!rc)
 			rc = write_all(s, step, object->mr, &src, &crc, f);
 		source_close(&src);
@@ -168,27 +169,19 @@ struct sink {
 	uint32_t crc;
 	int fd; /* to_file, or -1 */
 	const struct lent_file *lent;
+	const struct bound *bound;
 	char *path;
 	uint8_t *kept; /* the first bytes, as many as are shown or compared */
 	uint64_t keep;
 	uint64_t done;
 };
 
-static int sink_fail(const struct sink *sink, const char *call, struct fail *f)
-{
-	int rc = fail_sys(f, FAIL_IO, call, errno, "%s: %s", sink->path, strerror(errno));
-
-	signals_explain(f);
-	return rc;
-}
-
 static int sink_open(const struct session *s, struct sink *sink, const struct step *step,
 		     uint64_t length, struct fail *f)
 {
 	const char *hex = json_string_value(json_object_get(step->expect, "hex"));
-	const struct at at = { .name = "to_file" };
 
-	*sink = (struct sink){ .fd = -1 };
+	*sink = (struct sink){ .fd = -1, .bound = &s->bound };
 	if (length <= HEX_MOST || (hex && strlen(hex) / 2 >= length))
 		sink->keep = length;
 	if (sink->keep) {
@@ -198,40 +191,26 @@ static int sink_open(const struct session *s, struct sink *sink, const struct st
 	}
 	if (!step->read.to_file)
 		return 0;
-	if (s->lent) {
-		sink->lent = &s->lent->to_file;
-		sink->path = strdup(sink->lent->name);
-		return sink->path ? 0 : fail_nomem(f);
-	}
-	if (!strcmp(step->read.to_file, "-")) {
-		fail_set(f, FAIL_IO, "to_file '-': standard output holds the answer");
-		f->err = EINVAL;
-		fail_at(f, &at);
-		return -EINVAL;
-	}
-	sink->path = data_path(step->read.to_file);
-	if (!sink->path)
-		return fail_nomem(f);
-	return 0;
+	sink->lent = s->lent ? &s->lent->to_file : NULL;
+	sink->path = s->lent ? strdup(sink->lent->name) : data_path(step->read.to_file);
+	return sink->path ? 0 : fail_nomem(f);
 }
 
 /* The file is made when the first bytes are there: a refused read leaves what it was. */
 static int sink_file(struct sink *sink, struct fail *f)
 {
-	if (sink->lent) {
-		sink->fd = lent_open(sink->lent);
-		if (sink->fd >= 0 && ftruncate(sink->fd, 0))
-			return sink_fail(sink, "ftruncate", f);
-		return sink->fd < 0 ? sink_fail(sink, "open", f) : 0;
+	if (!sink->lent) {
+		sink->fd = patient_open(sink->path, O_WRONLY | O_CREAT | O_TRUNC, sink->bound, f);
+		return sink->fd < 0 ? sink->fd : 0;
 	}
-	sink->fd = open(sink->path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0666);
-	return sink->fd < 0 ? sink_fail(sink, "open", f) : 0;
+	sink->fd = lent_open(sink->lent);
+	if (sink->fd < 0)
+		return patient_fail(f, "open", sink->path, errno);
+	return ftruncate(sink->fd, 0) ? patient_fail(f, "ftruncate", sink->path, errno) : 0;
 }
 
 static int sink_put(struct sink *sink, const uint8_t *bytes, size_t num, struct fail *f)
 {
-	size_t done = 0;
-	ssize_t n;
 	int rc;
 
 	sink->crc = crc32_update(sink->crc, bytes, num);
@@ -243,21 +222,16 @@ static int sink_put(struct sink *sink, const uint8_t *bytes, size_t num, struct 
 		if (rc)
 			return rc;
 	}
-	while (sink->fd >= 0 && done < num) {
-		n = write(sink->fd, bytes + done, num - done);
-		if (n > 0)
-			done += (size_t)n;
-		else if (errno != EINTR || signals_check(f))
-			return sink_fail(sink, "write", f);
-	}
-	return 0;
+	if (sink->fd < 0)
+		return 0;
+	return patient_write(sink->fd, bytes, num, sink->path, sink->bound, f);
 }
 
 /* Closing can be where a full disk is told. */
 static int sink_close(struct sink *sink, int rc, struct fail *f)
 {
 	if (sink->fd >= 0 && close(sink->fd) && !rc)
-		rc = sink_fail(sink, "close", f);
+		rc = patient_fail(f, "close", sink->path, errno);
 	free(sink->path);
 	sink->fd = -1;
 	sink->path = NULL;

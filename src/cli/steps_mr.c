@@ -78,7 +78,8 @@ static int init_memory(struct session *s, const struct step_data *init, const st
 			return rc;
 		return length > info.length ? refuse_init(f, length, info.length) : 0;
 	}
-	rc = source_open(&src, init, s->lent ? &s->lent->init : NULL, info.length, info.length, f);
+	rc = source_open(&src, init, s->lent ? &s->lent->init : NULL, info.length, info.length,
+			 &s->bound, f);
 	if (rc)
 		return rc;
 	if (src.length > info.length)

@@ -86,21 +86,28 @@ static int memlock(struct ibmr_ctx *ctx, const char *what, uint64_t need, int er
 	return ret;
 }
 
+/* Whether the process has as many mappings as it may. A registration may split two of them. */
+static bool mappings_used_up(int64_t *ret_have, long long *ret_most)
+{
+	FILE *f = fopen("/proc/sys/vm/max_map_count", "re");
+
+	if (!f)
+		return false;
+	if (fscanf(f, "%lld", ret_most) != 1)
+		*ret_most = 0;
+	fclose(f);
+	*ret_have = ibmri_pages_map_count();
+	return *ret_most > 0 && *ret_have >= 0 && *ret_have + 2 >= *ret_most;
+}
+
 /* The number of mappings; 0 when it cannot be the reason. */
 static int map_count(const char *call, const char *what, int err_no, struct ibmr_err *err)
 {
-	int64_t have = ibmri_pages_map_count();
-	FILE *f = fopen("/proc/sys/vm/max_map_count", "re");
-	long long most = 0;
+	long long most;
+	int64_t have;
 	int ret;
 
-	if (!f)
-		return 0;
-	if (fscanf(f, "%lld", &most) != 1)
-		most = 0;
-	fclose(f);
-	/* a registration may split two mappings */
-	if (most <= 0 || have < 0 || have + 2 < most)
+	if (!mappings_used_up(&have, &most))
 		return 0;
 	ret = ibmri_failed(err, IBMR_E_NO_MEMORY, call, err_no,
 			   "%s: the process has %" PRId64
@@ -109,6 +116,26 @@ static int map_count(const char *call, const char *what, int err_no, struct ibmr
 	ibmri_err_cause(err, "map_count");
 	ibmri_err_hint(err, "raise it: sysctl vm.max_map_count");
 	return ret;
+}
+
+const char *ibmr_memory_cause(void)
+{
+	long long most;
+	int64_t have;
+
+	return mappings_used_up(&have, &most) ? "map_count" : NULL;
+}
+
+int ibmri_err_no_memory(struct ibmr_err *err, const char *origin, uint64_t bytes)
+{
+	char what[64];
+	int ret;
+
+	snprintf(what, sizeof(what), "%" PRIu64 " bytes", bytes);
+	ret = map_count(origin, what, ENOMEM, err);
+	return ret ? ret
+		   : ibmri_failed(err, IBMR_E_NO_MEMORY, origin, ENOMEM, "out of memory for %s",
+				  what);
 }
 
 int ibmri_map_failed(const char *what, uint64_t length, int err_no, struct ibmr_err *err)

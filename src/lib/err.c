@@ -143,12 +143,6 @@ int ibmri_err_failed(struct ibmr_err *err, enum ibmr_code code, const char *orig
 	return -err_no;
 }
 
-int ibmri_err_no_memory(struct ibmr_err *err, const char *origin, uint64_t bytes)
-{
-	return ibmri_failed(err, IBMR_E_NO_MEMORY, origin, ENOMEM, "out of memory for %llu bytes",
-			    (unsigned long long)bytes);
-}
-
 void ibmri_err_cause(struct ibmr_err *err, const char *cause)
 {
 	if (err)

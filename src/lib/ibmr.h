@@ -71,6 +71,11 @@ enum ibmr_code {
 /* The stable word of a code ("range", "in_use", ...), never NULL. */
 IBMR_EXPORT const char *ibmr_code_name(enum ibmr_code code);
 
+/* Why memory cannot be had, as far as that can be told afterwards: the cause "map_count" when the process
+ * has as many mappings as vm.max_map_count allows, else NULL. For callers whose own malloc failed; a
+ * call of this library says it by itself. */
+IBMR_EXPORT const char *ibmr_memory_cause(void);
+
 /* Filled by a failing call; owned by the caller. cause and origin are static strings. */
 struct ibmr_err {
 	enum ibmr_code code;

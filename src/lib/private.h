@@ -49,9 +49,6 @@ int ibmri_err_refuse(struct ibmr_err *err, enum ibmr_code code, const char *orig
 int ibmri_err_failed(struct ibmr_err *err, enum ibmr_code code, const char *origin, int err_no,
 		     const char *fmt, ...) __attribute__((format(printf, 5, 6)));
 #define ibmri_failed(...) ibmri_negative(ibmri_err_failed(__VA_ARGS__))
-/* Out of memory in malloc and its like. */
-int ibmri_err_no_memory(struct ibmr_err *err, const char *origin, uint64_t bytes);
-#define ibmri_no_memory(...) ibmri_negative(ibmri_err_no_memory(__VA_ARGS__))
 /* The code for an errno of a verbs call, when its context adds nothing. */
 enum ibmr_code ibmri_code_of(int err_no);
 int ibmri_code_errno(enum ibmr_code code);
@@ -403,6 +400,9 @@ int64_t ibmri_pages_mapped(const struct ibmr_mr *mr, uint64_t offset, uint64_t l
 /* Why the registration of [addr, addr + length) failed with err_no; sets the error. */
 int ibmri_reg_failed(struct ibmr_ctx *ctx, const char *what, void *addr, uint64_t length,
 		     uint64_t access, int err_no, struct ibmr_err *err);
+/* Out of memory in malloc and its like. */
+int ibmri_err_no_memory(struct ibmr_err *err, const char *origin, uint64_t bytes);
+#define ibmri_no_memory(...) ibmri_negative(ibmri_err_no_memory(__VA_ARGS__))
 /* Why length bytes could not be mapped. */
 int ibmri_map_failed(const char *what, uint64_t length, int err_no, struct ibmr_err *err);
 

@@ -245,6 +245,38 @@ tells() {
 	good run plan.json --timeout 100ms
 }
 
+@test "timeout: a FIFO without a peer" {
+	mkfifo never
+	for step in '{"do":"write","mr":"a","file":"never"}' '{"do":"read","mr":"a","to_file":"never"}' \
+		'{"do":"reg","mr":"b","length":8,"init":{"file":"never"}}'; do
+		plan "$reg_a" "$step" "$create_x"
+		bad 6 timeout run plan.json --timeout 100ms
+		holds '.error.where == "/steps/1" and .elapsed_us > 1e5 and .elapsed_us < 5e6 and .steps[2].skipped'
+		plan "$reg_a" "${step%\}},\"expect\":{\"error\":\"timeout\"}}" "$create_x"
+		good run plan.json --timeout 100ms
+	done
+}
+
+@test "timeout: a FIFO whose writer says nothing, and whose reader takes nothing" {
+	mkfifo quiet
+	sleep 5 <>quiet >/dev/null 3>&- &
+	sleeper=$!
+	plan '{"do":"reg","mr":"a","length":"1MiB",'"$rw"'}' '{"do":"write","mr":"a","file":"quiet"}' "$create_x"
+	bad 6 timeout run plan.json --timeout 100ms
+	plan '{"do":"reg","mr":"a","length":"1MiB",'"$rw"'}' '{"do":"read","mr":"a","to_file":"quiet"}' "$create_x"
+	bad 6 timeout run plan.json --timeout 100ms
+	kill "$sleeper"
+}
+
+@test "a peer that comes later is waited for" {
+	mkfifo in out
+	plan "$reg_a" '{"do":"write","mr":"a","file":"in"}' '{"do":"read","mr":"a","length":5,"to_file":"out"}'
+	(sleep 0.3; printf hello >in; sleep 0.3; cat out >copy) 3>&- &
+	good run plan.json
+	wait
+	[ "$(cat copy)" = hello ]
+}
+
 @test "mismatch" {
 	plan "$reg_a" '{"do":"read","mr":"a","length":1,"expect":{"hex":"01"}}' "$create_x"
 	bad 3 mismatch run plan.json
@@ -257,7 +289,6 @@ tells() {
 	row 1 io '{"do":"write","mr":"a","file":"."}' "$reg_a"
 	row 1 io '{"do":"read","mr":"a","to_file":"nosuch/file"}' "$reg_a"
 	row 1 io '{"do":"read","mr":"a","to_file":"/dev/full"}' "$reg_a"
-	row 1 io '{"do":"read","mr":"a","to_file":"-"}' "$reg_a"
 	row 1 io '{"do":"reg","mr":"b","length":8,"init":{"file":"nosuch"}}'
 	touch empty
 	row 1 io '{"do":"write","mr":"a","file":"empty"}' "$reg_a"

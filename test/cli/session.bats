@@ -117,6 +117,27 @@ gone() { # PID: within 5 s
 	holds '[.result.mrs[].name] == ["ramp", "byte", "hex", "file", "pipe"]'
 }
 
+@test "a FIFO without a peer ends by the time of the step, or by a signal" {
+	session
+	mkfifo never
+	good reg a --length 4096 --access "$rights"
+	bad 6 timeout write a --file never --timeout 100ms
+	bad 6 timeout read a --to-file never --timeout 100ms
+	sleep 5 <>never >/dev/null 3>&- &
+	sleeper=$!
+	bad 6 timeout write a --file never --timeout 100ms
+	kill "$sleeper"
+	env --default-signal=INT "$IBMR" write a --file never >out 2>/dev/null &
+	client=$!
+	sleep 0.3
+	kill -INT "$client"
+	status=0
+	wait "$client" || status=$?
+	[ "$status" -eq 130 ]
+	jq -e '.error.code == "interrupted"' out
+	good dereg a
+}
+
 @test "a refused read makes no file and leaves one that is there" {
 	session
 	good reg a --length 4096 --access "$rights"

@@ -44,6 +44,24 @@ static void exit_statuses_are_the_contract(void **state)
 	assert_int_equal(fail_exit_status(&f), 143);
 }
 
+static void what_a_call_returned_is_what_it_said(void **state)
+{
+	struct fail f = { .code = FAIL_NONE };
+
+	assert_int_equal(fail_told(&f, -ENOENT), -ENOENT);
+	assert_int_equal(f.code, FAIL_IO);
+	assert_int_equal(f.err, ENOENT);
+	assert_non_null(strstr(f.message, strerror(ENOENT)));
+	f.code = FAIL_NONE;
+	assert_int_equal(fail_told(&f, -ENOMEM), -ENOMEM);
+	assert_int_equal(f.code, FAIL_NO_MEMORY);
+	fail_set(&f, FAIL_RANGE, "x");
+	assert_int_equal(fail_told(&f, -EFAULT), -EFAULT);
+	assert_int_equal(f.code, FAIL_RANGE);
+	assert_int_equal(fail_told(&f, 0), 0);
+	assert_int_equal(f.code, FAIL_NONE);
+}
+
 static void every_library_code_has_one_of_ours(void **state)
 {
 	struct ibmr_err err = { .index = -1, .status = -1 };
@@ -192,6 +210,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_code_has_a_word_of_its_own),
 		cmocka_unit_test(exit_statuses_are_the_contract),
+		cmocka_unit_test(what_a_call_returned_is_what_it_said),
 		cmocka_unit_test(every_library_code_has_one_of_ours),
 		cmocka_unit_test(a_text_that_had_to_end_says_so_and_stays_utf8),
 		cmocka_unit_test(a_failed_call_keeps_its_errno),

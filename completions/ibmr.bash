@@ -12,6 +12,7 @@ _ibmr_options() {
 	compare-swap) echo '--compare --offset --swap' ;;
 	copy) echo '--from --from-offset --length --to --to-offset' ;;
 	create) echo '--max-klms --split' ;;
+	devices) echo --save-profile ;;
 	exec) echo '--' ;;
 	fetch-add) echo '--add --offset' ;;
 	fill) echo '--access --base --count --layout --split' ;;
@@ -33,8 +34,8 @@ _ibmr_takes_value() {
 		--from-offset | --gid-index | --hex | --hugepages | --idle-timeout | \
 		--init-byte | --init-file | --init-hex | --init-ramp | --layout | --length | \
 		--map | --max-clients | --max-klms | --max-locked | --max-message | --max-objects | --mr | \
-		--offset | --port | --ramp | --socket | --split | --swap | --target | --timeout | --to | \
-		--to-file | --to-offset) return 0 ;;
+		--offset | --port | --ramp | --save-profile | --socket | --split | --swap | --target | \
+		--timeout | --to | --to-file | --to-offset) return 0 ;;
 	esac
 	return 1
 }
@@ -139,7 +140,9 @@ _ibmr() {
 	if [ -n "$value_of" ]; then
 		[ "$cur" != = ] || cur=''
 		case $value_of in
-		--socket | --file | --init-file | --to-file) compopt -o default 2>/dev/null ;;
+		--socket | --file | --init-file | --to-file | --save-profile | --target)
+			compopt -o default 2>/dev/null
+			;;
 		esac
 		if [ "$value_of" = --access ]; then
 			_ibmr_list "$(_ibmr_values --access)" "$cur"

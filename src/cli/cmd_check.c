@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "budget.h"
 #include "cli.h"
@@ -15,6 +16,7 @@
 #include "foretell.h"
 #include "lone_spec.h"
 #include "out.h"
+#include "profile.h"
 #include "session.h"
 #include "spec.h"
 #include "targets.h"
@@ -25,6 +27,7 @@ struct check {
 	json_t *doc;
 	enum spec_kind kind;
 	const struct ibmr_caps *target;
+	struct ibmr_caps profile; /* target, when it is a file's */
 	struct session *session;
 	struct budget budget;
 	struct dry_files files;
@@ -32,19 +35,28 @@ struct check {
 	size_t steps;
 };
 
-static int named_target(const char *name, const struct ibmr_caps **ret_target, struct fail *f)
+static int unknown_target(const char *name, struct fail *f)
 {
 	const char *names[8];
 	size_t num;
 
-	*ret_target = target_find(name);
-	if (*ret_target)
-		return 0;
 	for (num = 0; num < 8 && targets[num].name[0]; num++)
 		names[num] = targets[num].name;
-	fail_set(f, FAIL_USAGE, "there is no target '%s'", name);
+	fail_set(f, FAIL_USAGE, "there is no target '%s', and no file of that name", name);
 	hint_words(f, name, names, num);
 	return -EINVAL;
+}
+
+/* A word, else a file of devices --save-profile. */
+static int named_target(struct check *c, const char *name, struct fail *f)
+{
+	c->target = target_find(name);
+	if (c->target)
+		return 0;
+	if (!strchr(name, '/') && access(name, F_OK))
+		return unknown_target(name, f);
+	c->target = &c->profile;
+	return profile_load(name, &c->profile, f);
 }
 
 /* ---- a plan -------------------------------------------------------------------- */
@@ -171,7 +183,7 @@ static int check_document(struct check *c, struct fail *f)
 	int ret;
 
 	if (c->cli->opts.target) {
-		ret = named_target(c->cli->opts.target, &c->target, f);
+		ret = named_target(c, c->cli->opts.target, f);
 		if (ret)
 			return ret;
 	}

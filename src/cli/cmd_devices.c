@@ -9,35 +9,60 @@
 
 #include "cli.h"
 #include "out.h"
+#include "profile.h"
 #include "result.h"
 #include "session.h"
 #include "soft0_exec.h"
 #include "spec.h"
 
-/* The device's entry, of one that does not open too. NULL: no memory. */
-static json_t *describe(const struct cli *cli, const char *name)
+/* What a device reports, or why it does not. */
+struct report {
+	const char *name;
+	bool software;
+	int rc;
+	struct ibmr_caps caps;
+	struct fail fail;
+};
+
+static void ask(const struct cli *cli, const char *name, struct report *r)
 {
 	const struct ibmr_ctx_opts opts = { .device = name,
 					    .gid_index = -1,
 					    .timeout_ms = cli->opts.timeout_ms,
 					    .cancel = &signals_cancel };
-	bool software = soft0_here() && soft0_is(name);
 	struct ibmr_ctx *ctx;
-	struct ibmr_caps caps;
 	struct ibmr_err err;
-	struct fail fail;
-	int rc;
+	int closed;
 
-	rc = ibmr_ctx_open(&opts, &ctx, &err);
-	if (rc) {
-		session_fail(&err, rc, NULL, &fail);
-	} else {
-		rc = ibmr_ctx_query(ctx, &caps, &err);
-		if (rc)
-			session_fail(&err, rc, NULL, &fail);
-		rc = session_close_ctx(ctx, &fail) || rc;
+	r->name = name;
+	r->software = soft0_here() && soft0_is(name);
+	r->rc = ibmr_ctx_open(&opts, &ctx, &err);
+	if (r->rc) {
+		session_fail(&err, r->rc, NULL, &r->fail);
+		return;
 	}
-	return rc ? result_broken_device(name, software, &fail) : result_device(&caps, software);
+	r->rc = ibmr_ctx_query(ctx, &r->caps, &err);
+	if (r->rc)
+		session_fail(&err, r->rc, NULL, &r->fail);
+	closed = session_close_ctx(ctx, &r->fail);
+	if (closed)
+		r->rc = closed;
+}
+
+/* NULL: no memory. */
+static json_t *describe(const struct report *r)
+{
+	return r->rc ? result_broken_device(r->name, r->software, &r->fail)
+		     : result_device(&r->caps, r->software);
+}
+
+static int save(const struct cli *cli, const struct report *r, struct fail *f)
+{
+	if (!r->rc)
+		return profile_save(cli->opts.save_profile, &r->caps, r->software,
+				    cli->opts.timeout_ms, f);
+	*f = r->fail;
+	return r->rc;
 }
 
 static int append(json_t *list, json_t *entry, struct fail *f)
@@ -49,6 +74,7 @@ static int append(json_t *list, json_t *entry, struct fail *f)
 static int add_real(const struct cli *cli, const char *only, json_t *list, struct fail *f)
 {
 	struct ibv_device **devices;
+	struct report report;
 	int num = 0;
 	int rc = 0;
 	int i;
@@ -70,8 +96,12 @@ static int add_real(const struct cli *cli, const char *only, json_t *list, struc
 		if (only && strcmp(only, name))
 			continue;
 		rc = signals_check(f);
-		if (!rc)
-			rc = append(list, describe(cli, name), f);
+		if (rc)
+			break;
+		ask(cli, name, &report);
+		rc = append(list, describe(&report), f);
+		if (!rc && cli->opts.save_profile)
+			rc = save(cli, &report, f);
 	}
 	ibv_free_device_list(devices);
 	return rc;
@@ -169,6 +199,9 @@ int cmd_devices(struct cli *cli)
 	}
 	list = json_array();
 	rc = list ? 0 : fail_nomem(&fail);
+	if (!rc && cli->opts.save_profile && !only)
+		rc = fail_set(&fail, FAIL_USAGE,
+			      "--save-profile needs --device: a profile is of one device");
 	if (!rc)
 		rc = add_real(cli, only, list, &fail);
 	if (!rc && !only && !soft0_here())
@@ -179,5 +212,7 @@ int cmd_devices(struct cli *cli)
 		json_decref(list);
 		return answer_fail(cli, NULL, &fail);
 	}
-	return answer_result(cli, NULL, json_pack("{s:o}", "devices", list));
+	return answer_result(
+		cli, NULL,
+		json_pack("{s:o, s:s?}", "devices", list, "saved_profile", cli->opts.save_profile));
 }

@@ -7,7 +7,8 @@ static const struct argp_option run_options[] = {
 };
 
 static const struct argp_option check_options[] = {
-	{ "target", OPT_TARGET, "DEVICE", 0, "What to check against: mlx5, rxe or soft0", 0 },
+	{ "target", OPT_TARGET, "TARGET", 0,
+	  "What to check against: mlx5, rxe, soft0 or a FILE that devices saved", 0 },
 	{ "mr", OPT_MR, "NAME=SIZE", 0, "An MR that a lone SPEC names, and its length", 0 },
 	{ 0 }
 };
@@ -15,6 +16,12 @@ static const struct argp_option check_options[] = {
 static const struct argp_option translate_options[] = {
 	{ "from", OPT_FROM, "MR:OFFSET", 0, "Where that byte of a member shows", 0 },
 	{ "mr", OPT_MR, "NAME=SIZE", 0, "An MR that the SPEC names, and its length", 0 },
+	{ 0 }
+};
+
+static const struct argp_option devices_options[] = {
+	{ "save-profile", OPT_SAVE_PROFILE, "FILE", 0,
+	  "Save the limits of the one device in FILE, for check", 0 },
 	{ 0 }
 };
 
@@ -46,7 +53,7 @@ const struct command commands[] = {
 	  .args = "",
 	  .summary = "devices, and what each reports it can do",
 	  .doc = "Lists the devices of this machine and soft0, with what each reports it can do.",
-	  .options = no_options,
+	  .options = devices_options,
 	  .run = cmd_devices },
 	{ .word = "run",
 	  .args = "PLAN",

@@ -16,6 +16,7 @@
 #include "out.h"
 #include "spec.h"
 #include "step_options.h"
+#include "utf8.h"
 
 static const struct argp_option global_options[] = {
 	{ "device", OPT_DEVICE, "DEVICE", 0,
@@ -177,10 +178,15 @@ static int take_option(struct parse *p, int key, const char *arg)
 		return 0;
 	case OPT_TARGET:
 		opts->target = arg;
-		return *arg ? 0 : bad_value(p, "target", arg, "the name of a device");
+		return *arg ? 0 : bad_value(p, "target", arg, "mlx5, rxe, soft0 or a file");
 	case OPT_FROM:
 		opts->from = arg;
 		return 0;
+	case OPT_SAVE_PROFILE:
+		opts->save_profile = arg;
+		return *arg && strcmp(arg, "-") && utf8_all(arg, strlen(arg))
+			       ? 0
+			       : bad_value(p, "save-profile", arg, "the name of a file, in UTF-8");
 	case OPT_MR:
 		return add_mr(p, arg);
 	case OPT_FOREGROUND:

@@ -127,6 +127,7 @@ gone() { # PID: within 5 s
 	sleeper=$!
 	bad 6 timeout write a --file never --timeout 100ms
 	kill "$sleeper"
+	wait "$sleeper" || true
 	env --default-signal=INT "$IBMR" write a --file never >out 2>/dev/null &
 	client=$!
 	sleep 0.3

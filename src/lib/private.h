@@ -5,7 +5,7 @@
  *
  *   data.c prefetch.c translate.c
  *   indirect.c mr.c ctx.c                      the public calls
- *   queue.c pool.c caps.c                      what a device is made to do for them
+ *   queue.c pair.c pool.c caps.c               what a device is made to do for them
  *   cause.c pages.c mem.c file.c               the machine: memory, pages, files, limits
  *   layout.c umr.c access.c err.c              pure: no I/O, no verbs calls
  */
@@ -295,6 +295,29 @@ int ibmri_caps_close(struct ibmr_ctx *ctx, struct ibmr_err *err);
 /* The result of giving an object back. One of a device that is gone went with it, and no memory is touched
  * any more: 0 then. */
 int ibmri_let_go(struct ibmr_ctx *ctx, int ret);
+
+/* ---- pair.c: the loopback, made and brought back --------------------------------- */
+
+struct ibmri_call;
+
+struct ibmri_pair {
+	struct ibv_cq *cq; /* of both */
+	struct ibv_qp *requester, *responder;
+	struct ibv_qp_ex *qpx; /* the requester on mlx5: for raw work requests */
+	struct mlx5dv_qp_ex *mqpx;
+	uint32_t room; /* send slots of the requester */
+	uint8_t port;
+	uint32_t max_msg;
+};
+
+/* Make and connect them; on failure nothing is left that would let itself be destroyed. */
+int ibmri_pair_make(const struct ibmri_call *c, struct ibmri_pair *p, struct ibmr_err *err);
+/* After an error, with nothing in flight. False: not as they should be any more. */
+bool ibmri_pair_reconnect(const struct ibmri_call *c, struct ibmri_pair *p);
+/* To ERR, so that the device stops. */
+void ibmri_pair_stop(struct ibmri_pair *p);
+/* What there is of it; what the device does not let go of stays for another try. */
+int ibmri_pair_destroy(struct ibmr_ctx *ctx, struct ibmri_pair *p, struct ibmr_err *err);
 
 /* ---- queue.c: the only file that posts and polls ------------------------------- */
 

@@ -84,7 +84,7 @@ static void the_queue_pair_is_made_at_first_need(void **state)
 	assert_int_equal(soft_counter("live.qp"), 0);
 	assert_int_equal(soft_counter("live.cq"), 0);
 	OK(ibmr_mr_write(a, 0, "x", 1, 0, &err));
-	assert_int_equal(soft_counter("live.qp"), 1);
+	assert_int_equal(soft_counter("live.qp"), 2);
 	soft_dereg(a);
 	soft_dereg(col);
 }

@@ -2,7 +2,7 @@
 # shellcheck shell=bash
 # bash completion for ibmr(1). test/examples/completion.bats holds it to what `ibmr --help` says.
 
-_ibmr_commands='check compare-swap copy create dereg devices exec fetch-add fill invalidate prefetch read reg run session show translate verify write'
+_ibmr_commands='check compare-swap copy create dereg devices doctor exec fetch-add fill invalidate prefetch read reg run session show translate verify write'
 _ibmr_global='--deadline --device --format --gid-index --help --port --socket --timeout --version'
 
 # Options of one command beside the global ones.
@@ -109,7 +109,7 @@ _ibmr_argument() {
 		_ibmr_files "$3"
 		mapfile -t -O "${#COMPREPLY[@]}" COMPREPLY < <(compgen -W "$(_ibmr_mrs)" -- "$3")
 		;;
-	reg,* | create,* | copy,* | devices,* | session,*) ;;
+	reg,* | create,* | copy,* | devices,* | doctor,* | session,*) ;;
 	*,0) _ibmr_reply "$(_ibmr_mrs)" "$3" ;;
 	esac
 }

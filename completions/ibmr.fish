@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # fish completion for ibmr(1).
 
-set -l commands check compare-swap copy create dereg devices exec fetch-add fill invalidate prefetch read reg run session show translate verify write
+set -l commands check compare-swap copy create dereg devices doctor exec fetch-add fill invalidate prefetch read reg run session show translate verify write
 set -l none "not __fish_seen_subcommand_from $commands"
 
 function __ibmr_devices
@@ -31,6 +31,7 @@ complete -c ibmr -n $none -a copy -d 'copy bytes from MR to MR'
 complete -c ibmr -n $none -a create -d 'make an empty indirect MR'
 complete -c ibmr -n $none -a dereg -d 'deregister an MR'
 complete -c ibmr -n $none -a devices -d 'devices, and what each reports it can do'
+complete -c ibmr -n $none -a doctor -d 'this machine\'s ability to do the job'
 complete -c ibmr -n $none -a exec -d 'run any verbs program on soft0'
 complete -c ibmr -n $none -a fetch-add -d 'atomic fetch and add'
 complete -c ibmr -n $none -a fill -d 'give an indirect MR its KLMs'

@@ -103,6 +103,7 @@ int parse_duration(const char *text, uint32_t *ret_ms);
 
 int cmd_check(struct cli *cli);
 int cmd_devices(struct cli *cli);
+int cmd_doctor(struct cli *cli);
 int cmd_exec(struct cli *cli);
 int cmd_object(struct cli *cli);
 int cmd_run(struct cli *cli);

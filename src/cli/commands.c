@@ -73,6 +73,13 @@ const struct command commands[] = {
 		 "limits.",
 	  .options = check_options,
 	  .run = cmd_check },
+	{ .word = "doctor",
+	  .args = "",
+	  .summary = "this machine's ability to do the job",
+	  .doc = "Looks at what keeps RDMA memory regions from working on this machine, and says "
+		 "what to do about it. Nothing is registered.",
+	  .options = no_options,
+	  .run = cmd_doctor },
 	{ .word = "exec",
 	  .args = "-- PROGRAM [ARG...]",
 	  .min_args = 1,

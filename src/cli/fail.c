@@ -176,6 +176,7 @@ int fail_from_ibmr(struct fail *f, const struct ibmr_err *err, int rc, const cha
 		fail_hint(f, "%s", err->hint);
 	f->err = -rc;
 	f->cause = err->cause;
+	f->suspected = err->cause && !err->certain;
 	f->sys_errno = err->sys_errno;
 	f->origin = err->origin;
 	f->status = err->status;

@@ -52,6 +52,7 @@ enum fail_code {
 struct fail {
 	enum fail_code code;
 	const char *cause; /* a finer stable word, static, or NULL */
+	bool suspected;	   /* the cause is likely and not certain */
 	int err;	   /* what the call returned, a positive errno; 0: none */
 	int sys_errno;	   /* raw errno of the call in origin; 0: no call failed */
 	const char

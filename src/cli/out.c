@@ -88,6 +88,11 @@ void writer_fail(struct writer *w, const struct fail *fail)
 	writer_string(w, fail_code_name(fail->code));
 	writer_key(w, "cause");
 	writer_string(w, fail->cause);
+	writer_key(w, "certain");
+	if (fail->cause)
+		writer_bool(w, !fail->suspected);
+	else
+		writer_null(w);
 	write_errno(w, "errno", fail->err);
 	write_errno(w, "sys_errno", fail->sys_errno);
 	writer_key(w, "origin");

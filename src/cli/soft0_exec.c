@@ -104,6 +104,14 @@ static int find_program(char *buf, size_t size, struct fail *f)
 	return -f->err;
 }
 
+bool soft0_installed(void)
+{
+	char path[PATH_MAX + 64];
+	struct fail unused;
+
+	return !find_program(path, sizeof(path), &unused);
+}
+
 /* ---- handing over ------------------------------------------------------------ */
 
 void soft0_take_over(struct cli *cli, int *argc, char **argv)

@@ -15,6 +15,8 @@
 bool soft0_here(void);
 /* The device is soft0 by name. */
 bool soft0_is(const char *device);
+/* What soft0 needs is installed. */
+bool soft0_installed(void);
 /* The path of the softdev library in this process. -ENOENT: it is not here. */
 int soft0_library(const char **ret_path, struct fail *reterr);
 

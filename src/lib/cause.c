@@ -6,54 +6,23 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/resource.h>
 
-#define CALL		 "ibv_reg_mr"
-#define CAP_IPC_LOCK_BIT 14
-
-/* A "Name:<blanks>number" line of /proc/self/status. */
-static bool status_number(const char *name, int base, uint64_t *ret_value)
-{
-	FILE *f = fopen("/proc/self/status", "re");
-	size_t len = strlen(name);
-	bool found = false;
-	char line[256];
-
-	if (!f)
-		return false;
-	while (!found && fgets(line, sizeof(line), f)) {
-		if (strncmp(line, name, len) || line[len] != ':')
-			continue;
-		found = sscanf(line + len + 1, base == 16 ? "%" SCNx64 : "%" SCNu64, ret_value) ==
-			1;
-	}
-	fclose(f);
-	return found;
-}
-
-static bool ipc_lock_effective(void)
-{
-	uint64_t caps = 0;
-
-	return status_number("CapEff", 16, &caps) && caps >> CAP_IPC_LOCK_BIT & 1;
-}
+#define CALL "ibv_reg_mr"
 
 /* Bytes pinned by the process: the kernel's count, or ours where the device is not the kernel's. */
-static uint64_t pinned_bytes(const struct ibmr_ctx *ctx)
+static uint64_t pinned_bytes(const struct ibmr_ctx *ctx, const struct ibmr_memlock *m)
 {
-	uint64_t kib = 0, ours = ctx->locked_bytes;
+	uint64_t ours = ctx->locked_bytes;
 
-	if (status_number("VmPin", 10, &kib) && kib < UINT64_MAX / 1024 && kib * 1024 > ours)
-		return kib * 1024;
-	return ours;
+	return m->pinned > 0 && (uint64_t)m->pinned > ours ? (uint64_t)m->pinned : ours;
 }
 
-static const char *limit_text(rlim_t limit, char *buf, size_t size)
+static const char *limit_text(uint64_t limit, char *buf, size_t size)
 {
-	if (limit == RLIM_INFINITY)
+	if (limit == IBMR_NO_LIMIT)
 		snprintf(buf, size, "unlimited");
 	else
-		snprintf(buf, size, "%" PRIu64, (uint64_t)limit);
+		snprintf(buf, size, "%" PRIu64, limit);
 	return buf;
 }
 
@@ -61,26 +30,30 @@ static const char *limit_text(rlim_t limit, char *buf, size_t size)
 static int memlock(struct ibmr_ctx *ctx, const char *what, uint64_t need, int err_no,
 		   struct ibmr_err *err)
 {
-	uint64_t pinned = pinned_bytes(ctx);
-	bool cap = ipc_lock_effective();
+	struct ibmr_memlock m;
+	uint64_t pinned;
 	char soft[24], hard[24];
-	struct rlimit lim;
 	int ret;
 
-	if (getrlimit(RLIMIT_MEMLOCK, &lim) || lim.rlim_cur == RLIM_INFINITY)
-		return 0;
-	if (need <= lim.rlim_cur && pinned <= lim.rlim_cur - need)
+	ibmr_memlock_query(&m);
+	pinned = pinned_bytes(ctx, &m);
+	if (m.soft == IBMR_NO_LIMIT || (need <= m.soft && pinned <= m.soft - need))
 		return 0;
 	ret = ibmri_failed(err, IBMR_E_MEMLOCK, CALL, err_no,
 			   "locking %" PRIu64 " bytes in whole pages for %s on top of %" PRIu64
 			   " already locked passes the limit RLIMIT_MEMLOCK (soft %s, hard %s)",
-			   need, what, pinned, limit_text(lim.rlim_cur, soft, sizeof(soft)),
-			   limit_text(lim.rlim_max, hard, sizeof(hard)));
+			   need, what, pinned, limit_text(m.soft, soft, sizeof(soft)),
+			   limit_text(m.hard, hard, sizeof(hard)));
 	ibmri_err_cause(err, "rlimit_memlock");
-	/* the kernel asks for the capability in the first user namespace; a container's is not it
-	 */
-	ibmri_err_more(err, cap ? "; CAP_IPC_LOCK is effective here but did not help"
-				: "; CAP_IPC_LOCK is not effective");
+	if (m.ipc_lock != 1) {
+		ibmri_err_more(err, "; CAP_IPC_LOCK is not effective");
+	} else if (m.first_namespace == 0) {
+		ibmri_err_more(err, "; CAP_IPC_LOCK is effective in a user namespace only, where "
+				    "it does not count");
+	} else {
+		ibmri_err_more(err, "; CAP_IPC_LOCK is effective, which should have sufficed");
+		ibmri_err_suspect(err, "rlimit_memlock");
+	}
 	ibmri_err_hint(err, "raise it: ulimit -l, LimitMEMLOCK= of the service, or the container's "
 			    "memlock ulimit; or register with on_demand");
 	return ret;
@@ -159,11 +132,39 @@ static int out_of_memory(struct ibmr_ctx *ctx, const char *what, uint64_t need, 
 		ret = map_count(CALL, what, err_no, err);
 	if (ret)
 		return ret;
-	return ibmri_failed(
-		err, IBMR_E_NO_MEMORY, CALL, err_no,
-		"the kernel is out of memory for %s, or perhaps the device out of keys; the "
-		"locked-memory limit allows it",
-		what);
+	ret = ibmri_failed(err, IBMR_E_NO_MEMORY, CALL, err_no,
+			   "the kernel is out of memory for %s, or perhaps the device out of keys; "
+			   "the locked-memory limit allows it",
+			   what);
+	ibmri_err_suspect(err, "device_keys");
+	ibmri_err_hint(err, "free -m shows memory, rdma resource show mr who holds keys");
+	return ret;
+}
+
+static int no_keys(const struct ibmr_ctx *ctx, const char *what, int err_no, struct ibmr_err *err)
+{
+	int ret = ibmri_failed(err, IBMR_E_KEY_TABLE, CALL, err_no,
+			       "device %s has no memory key left for %s", ctx->caps.name, what);
+
+	ibmri_err_suspect(err, "device_keys");
+	ibmri_err_hint(err, "see who holds them: rdma resource show mr");
+	return ret;
+}
+
+/* A limit of 0 without the capability is EPERM and not ENOMEM; else a filter of system calls may be
+ * the reason, if there is one. */
+static int not_permitted(struct ibmr_ctx *ctx, const char *what, uint64_t need, int err_no,
+			 struct ibmr_err *err)
+{
+	int ret = need ? memlock(ctx, what, need, err_no, err) : 0;
+
+	if (ret)
+		return ret;
+	ret = ibmri_failed(err, IBMR_E_NO_PERMISSION, CALL, err_no,
+			   "the system does not let %s be registered: %s", what, strerror(err_no));
+	if (ibmri_seccomp_filters())
+		ibmri_err_suspect(err, "seccomp");
+	return ret;
 }
 
 static int bad_address(const char *what, uint64_t addr, uint64_t length, uint64_t access,
@@ -243,25 +244,17 @@ int ibmri_reg_failed(struct ibmr_ctx *ctx, const char *what, void *addr, uint64_
 {
 	bool pinned = !(access & IBMR_ACCESS_ON_DEMAND);
 	uint64_t need = pinned ? ibmri_page_span((uintptr_t)addr, length) : 0;
-	int ret;
 
 	switch (err_no) {
 	case ENOMEM:
 		return out_of_memory(ctx, what, need, err_no, err);
 	case EPERM:
-		/* a limit of 0 without the capability */
-		ret = need ? memlock(ctx, what, need, err_no, err) : 0;
-		if (ret)
-			return ret;
-		break;
+		return not_permitted(ctx, what, need, err_no, err);
 	case EFAULT:
 		return bad_address(what, (uintptr_t)addr, length, access, err_no, err);
 	case EAGAIN:
 	case ENOSPC:
-		ret = ibmri_failed(err, IBMR_E_KEY_TABLE, CALL, err_no,
-				   "device %s has no memory key left for %s", ctx->caps.name, what);
-		ibmri_err_hint(err, "see who holds them: rdma resource show mr");
-		return ret;
+		return no_keys(ctx, what, err_no, err);
 	case EINVAL:
 	case EOPNOTSUPP:
 		return refused_flag(ctx, what, addr, length, access, err_no, err);

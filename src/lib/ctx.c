@@ -12,6 +12,7 @@
 #define DEFAULT_TIMEOUT_MS 10000
 #define NODES		   "/dev/infiniband"
 #define WHERE		   "/sys/class/infiniband_verbs"
+#define KERNEL_HAS	   "/sys/class/infiniband"
 
 static struct ibmr_ctx *ctx_new(const struct ibmr_ctx_opts *opts)
 {
@@ -45,6 +46,23 @@ static void list_names(struct ibv_device **list, int num, struct ibmr_err *err)
 		ibmri_err_more(err, "%s%s", i ? ", " : "", ibv_get_device_name(list[i]));
 }
 
+/* Not listed, and yet the kernel has it: no library drives it, or nothing makes its node. */
+static void say_unlisted(const char *name, struct ibmr_err *err)
+{
+	char path[sizeof(KERNEL_HAS) + 1 + IBV_SYSFS_NAME_MAX];
+
+	if (strlen(name) >= IBV_SYSFS_NAME_MAX || strchr(name, '/'))
+		return;
+	snprintf(path, sizeof(path), KERNEL_HAS "/%s", name);
+	if (access(path, F_OK))
+		return;
+	ibmri_err_more(err,
+		       "; the kernel has it in " KERNEL_HAS ", but no provider library takes it");
+	ibmri_err_cause(err, "no_provider");
+	ibmri_err_hint(err, "install the device's provider library (Debian: ibverbs-providers); "
+			    "ibmr doctor says more");
+}
+
 /* Refused the node, libibverbs looks for the device under other names, and the errno it leaves is of
  * that search. */
 static int open_failed(struct ibv_device *device, int err_no, struct ibmr_err *err)
@@ -60,8 +78,19 @@ static int open_failed(struct ibv_device *device, int err_no, struct ibmr_err *e
 	ret = ibmri_failed(err, code, "ibv_open_device", err_no,
 			   "device %s cannot be opened by %s: %s", ibv_get_device_name(device),
 			   node, strerror(err_no));
-	if (code == IBMR_E_NO_PERMISSION)
+	if (code == IBMR_E_NO_DEVICE && access(node, F_OK)) {
+		ibmri_err_cause(err, "no_node");
+		ibmri_err_hint(err, "load ib_uverbs, or hand %s on to the container", node);
+	} else if (err_no == EACCES) {
+		ibmri_err_cause(err, "node_denied");
 		ibmri_err_hint(err, "%s must be readable and writable for this user", node);
+	} else if (err_no == EPERM) {
+		ibmri_err_suspect(err, "node_denied");
+		ibmri_err_hint(err, "the container's device rules must allow %s", node);
+	} else if (err_no == EPROTONOSUPPORT) {
+		ibmri_err_suspect(err, "old_kernel");
+		ibmri_err_hint(err, "the libraries are too new for this kernel");
+	}
 	return ret;
 }
 
@@ -151,6 +180,7 @@ static int open_named(struct ibmr_ctx *ctx, const char *name, struct ibv_device 
 			return open_device(ctx, list[i], err);
 	ret = ibmri_refuse(err, IBMR_E_NO_DEVICE, "ibmr_ctx_open", "no RDMA device '%s'", name);
 	list_names(list, num, err);
+	say_unlisted(name, err);
 	return ret;
 }
 
@@ -340,6 +370,13 @@ int ibmr_ctx_query(struct ibmr_ctx *ctx, struct ibmr_caps *ret_caps, struct ibmr
 	}
 	*ret_caps = ctx->caps;
 	return 0;
+}
+
+void ibmr_ctx_reported(const struct ibmr_ctx *ctx, struct ibmr_caps *ret_caps)
+{
+	*ret_caps = ctx->caps;
+	if (!ctx->dry && !ctx->umr_probed)
+		ret_caps->umr = ctx->mlx5 && ctx->caps.max_klms;
 }
 
 void ibmr_ctx_set_timeout(struct ibmr_ctx *ctx, uint32_t timeout_ms)

@@ -143,10 +143,22 @@ int ibmri_err_failed(struct ibmr_err *err, enum ibmr_code code, const char *orig
 	return -err_no;
 }
 
+static void set_cause(struct ibmr_err *err, const char *cause, bool certain)
+{
+	if (!err)
+		return;
+	err->cause = cause;
+	err->certain = certain;
+}
+
 void ibmri_err_cause(struct ibmr_err *err, const char *cause)
 {
-	if (err)
-		err->cause = cause;
+	set_cause(err, cause, true);
+}
+
+void ibmri_err_suspect(struct ibmr_err *err, const char *cause)
+{
+	set_cause(err, cause, false);
 }
 
 void ibmri_err_index(struct ibmr_err *err, uint64_t index)

@@ -80,6 +80,7 @@ IBMR_EXPORT const char *ibmr_memory_cause(void);
 struct ibmr_err {
 	enum ibmr_code code;
 	const char *cause;   /* a finer stable word, or NULL */
+	bool certain;	     /* the cause was found out; else it is only likely */
 	int sys_errno;	     /* raw errno of the call in origin; 0 when no call failed */
 	const char *origin;  /* "ibv_reg_mr", "mmap", or the ibmr_ call that refused */
 	int64_t index;	     /* which entry, block or range; -1 when none in particular */
@@ -174,11 +175,27 @@ IBMR_EXPORT bool ibmr_ctx_is_dry(const struct ibmr_ctx *ctx);
 
 IBMR_EXPORT int ibmr_ctx_query(struct ibmr_ctx *ctx, struct ibmr_caps *ret_caps,
 			       struct ibmr_err *reterr);
+
+/* The same without an attempt at anything: umr is whether the device reports a limit for it, prefetch
+ * is -1 unless it was asked before. */
+IBMR_EXPORT void ibmr_ctx_reported(const struct ibmr_ctx *ctx, struct ibmr_caps *ret_caps);
+
 IBMR_EXPORT void ibmr_ctx_set_timeout(struct ibmr_ctx *ctx, uint32_t timeout_ms);
 
 /* Bytes now locked for the process by this ctx, in whole pages: members, and the library's own list
  * and staging memory. The few pages of its queues, which the driver locks, are not counted. */
 IBMR_EXPORT uint64_t ibmr_ctx_locked_bytes(const struct ibmr_ctx *ctx);
+
+#define IBMR_NO_LIMIT UINT64_MAX
+
+/* What the system lets this process lock, and what it has locked for devices already. */
+struct ibmr_memlock {
+	uint64_t soft, hard; /* RLIMIT_MEMLOCK in bytes, or IBMR_NO_LIMIT */
+	int64_t pinned;	     /* bytes, by the kernel's count; -1: not known */
+	int ipc_lock;	     /* CAP_IPC_LOCK is effective: 1 yes, 0 no, -1 not known */
+	int first_namespace; /* the same, of the user namespace in which the capability counts */
+};
+IBMR_EXPORT void ibmr_memlock_query(struct ibmr_memlock *ret_memlock);
 
 /* Number of times the queue pair was brought back after a completion error or a timeout. */
 IBMR_EXPORT uint64_t ibmr_ctx_reconnects(const struct ibmr_ctx *ctx);

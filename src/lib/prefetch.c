@@ -278,11 +278,38 @@ static int advise_fault(const struct ibv_sge *sge, uint32_t num, bool write, str
 			    "a page could not be faulted in");
 }
 
+/* The rxe driver looks for the MR among those with local_write, whatever the advice, and says of all
+ * others that there is no such key. NULL: that is not it. */
+static const struct ibmr_mr *not_writable(const struct runs *r)
+{
+	size_t i;
+
+	for (i = 0; i < r->num; i++)
+		if (!(r->at[i].mr->access & IBMR_ACCESS_LOCAL_WRITE))
+			return r->at[i].mr;
+	return NULL;
+}
+
+static int needs_local_write(const struct ibmri_call *c, const struct ibmr_mr *mr, int err_no,
+			     struct ibmr_err *err)
+{
+	int ret = ibmri_failed(err, IBMR_E_UNSUPPORTED, "ibv_advise_mr", err_no,
+			       "device %s does not prefetch '%s', which lacks local_write",
+			       c->ctx->caps.name, mr->name);
+
+	ibmri_err_cause(err, "needs_local_write");
+	ibmri_err_hint(err, "register '%s' with local_write", mr->name);
+	return ret;
+}
+
 static int advise_failed(const struct ibmri_call *c, int err_no, enum ibmr_advice advice,
-			 const struct ibv_sge *sge, uint32_t num, struct ibmr_err *err)
+			 const struct runs *runs, const struct ibv_sge *sge, uint32_t num,
+			 struct ibmr_err *err)
 {
 	if (err_no == EFAULT)
 		return advise_fault(sge, num, advice == IBMR_ADVICE_WRITE, err);
+	if (err_no == EINVAL && not_writable(runs))
+		return needs_local_write(c, not_writable(runs), err_no, err);
 	if (ibmri_code_of(err_no) == IBMR_E_UNSUPPORTED) {
 		ibmri_failed(err, IBMR_E_UNSUPPORTED, "ibv_advise_mr", err_no,
 			     "device %s, its driver or library has no prefetch for %s",
@@ -337,7 +364,7 @@ static int advise(const struct ibmri_call *c, const struct target *t, enum ibmr_
 				    flush ? IBV_ADVISE_MR_FLAG_FLUSH : 0, sge, num);
 		/* EAGAIN: the driver is busy with itself; it may ignore a hint */
 		if (ret && ret != EAGAIN)
-			return advise_failed(c, ret, advice, sge, num, err);
+			return advise_failed(c, ret, advice, &t->runs, sge, num, err);
 	}
 	return 0;
 }

@@ -6,7 +6,7 @@
  *   data.c prefetch.c translate.c
  *   indirect.c mr.c ctx.c                      the public calls
  *   queue.c pair.c pool.c caps.c               what a device is made to do for them
- *   cause.c pages.c mem.c file.c               the machine: memory, pages, files, limits
+ *   cause.c limits.c pages.c mem.c file.c      the machine: memory, pages, files, limits
  *   layout.c umr.c access.c err.c              pure: no I/O, no verbs calls
  */
 #ifndef IBMR_PRIVATE_H
@@ -55,6 +55,8 @@ int ibmri_code_errno(enum ibmr_code code);
 
 /* More about an error just set. */
 void ibmri_err_cause(struct ibmr_err *err, const char *cause);
+/* What it probably is. */
+void ibmri_err_suspect(struct ibmr_err *err, const char *cause);
 void ibmri_err_index(struct ibmr_err *err, uint64_t index);
 void ibmri_err_hint(struct ibmr_err *err, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
@@ -417,6 +419,11 @@ int64_t ibmri_pages_resident(struct ibmri_residency *r, uint64_t addr, uint64_t 
 /* Pages mapped by the device, where it says so; else -1. */
 int64_t ibmri_pages_mapped(const struct ibmr_mr *mr, uint64_t offset, uint64_t length,
 			   const struct ibmri_call *c);
+
+/* ---- limits.c ----------------------------------------------------------------------- */
+
+/* System calls of this process go through a filter. */
+bool ibmri_seccomp_filters(void);
 
 /* ---- cause.c ------------------------------------------------------------------------ */
 

@@ -15,7 +15,7 @@ load helpers
 		"name kind state lkey rkey base length access on_demand max_klms entries form" ]
 	bad 1 no_device devices --device nix
 	[ "$(jq -r '.error | keys_unsorted | join(" ")' <<<"$output")" = \
-		"code cause errno sys_errno origin where line column status vendor_err message hint" ]
+		"code cause certain errno sys_errno origin where line column status vendor_err message hint" ]
 }
 
 @test "jsonl has one compact line a step, then the summary without steps" {

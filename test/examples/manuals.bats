@@ -81,6 +81,14 @@ run_examples() {
 	run_examples ibmr-devices.1
 }
 
+@test "the examples of ibmr-doctor(1) run as shown" {
+	run_examples ibmr-doctor.1
+}
+
+@test "ibmr-doctor(1) has every finding" {
+	same page_findings source_findings
+}
+
 @test "the examples of ibmr-exec(1) run as shown" {
 	run_examples ibmr-exec.1
 }

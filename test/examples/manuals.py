@@ -50,13 +50,23 @@ def source_causes():
     sources += sorted(glob.glob(os.path.join(TOP, "src/cli/*.c")))
     sources = [s for s in sources if os.path.basename(s) not in ("program.c", "cmd_exec.c")]
     text = read(*sources)
-    words = set(strings(r"ibmri_err_cause\((.*?)\);", text))
+    words = set(strings(r"ibmri_err_(?:cause|suspect)\((.*?)\);", text))
     words |= set(strings(r"(?:->|\.)cause = (.*?);", text))
     words |= set(strings(r"place_(?:fail|refuse)\(f, (.*?),", text))
     words |= set(strings(r"refuse_session\(agent, c, \w+, (.*?),", text))
     verify = read("src/cli/verify.c")
     words |= set(strings(r"(?:mismatch|compare_all)\(([^;{]*)\);", verify))
     return words
+
+
+def page_findings():
+    return tags(section("ibmr-doctor.1", "Findings"))
+
+
+def source_findings():
+    text = read(*sorted(glob.glob(os.path.join(TOP, "src/cli/*doctor*.c"))))
+    words = set(re.findall(r'SEVERITY_[A-Z]+,\s*"([a-z0-9_]+)"', text))
+    return words | set(re.findall(r'\bcode = "([a-z_]+)"', text))
 
 
 def page_codes():

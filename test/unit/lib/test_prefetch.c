@@ -146,6 +146,25 @@ static void a_device_without_prefetch_says_enosys(void **state)
 	assert_int_equal(err.index, 0);
 }
 
+/* As the rxe driver does; soft0 is made to. */
+static void a_driver_that_wants_local_write_to_prefetch_is_said_to(void **state)
+{
+	struct ibmr_mr *ro = soft_reg("ro", 4096, RR | OD), *rw = soft_reg("rw", 4096, LW | OD);
+	struct ibmr_range r = { ro, 0, 10 };
+	struct ibmr_err err;
+
+	soft_word("fail", "advise_mr:1:EINVAL");
+	REFUSED(ask(&r, 1, IBMR_ADVICE_READ, &err), EINVAL, IBMR_E_UNSUPPORTED);
+	assert_string_equal(err.cause, "needs_local_write");
+	assert_int_equal(err.sys_errno, EINVAL);
+	SAYS("'ro', which lacks local_write");
+	/* with the right it is another reason */
+	r.mr = rw;
+	soft_word("fail", "advise_mr:1:EINVAL");
+	REFUSED(ask(&r, 1, IBMR_ADVICE_READ, &err), EINVAL, IBMR_E_COMPLETION);
+	assert_null(err.cause);
+}
+
 static void a_hint_that_is_ignored_is_success(void **state)
 {
 	struct ibmr_mr *lazy = soft_reg("lazy", 4096, LW | OD);
@@ -315,6 +334,7 @@ int main(void)
 		T(a_pinned_mr_is_not_on_demand),
 		T(prefetch_for_writing_needs_local_write),
 		T(a_device_without_prefetch_says_enosys),
+		T(a_driver_that_wants_local_write_to_prefetch_is_said_to),
 		T(a_hint_that_is_ignored_is_success),
 		T(a_hole_is_a_bad_address_with_its_page),
 		T(an_indirect_mr_prefetches_the_memory_under_the_range),

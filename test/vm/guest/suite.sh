@@ -93,17 +93,26 @@ on_demand_copy()
 
 mistakes()
 {
-	local device
+	local device step
 
 	for device in rxe0 soft0; do
 		check_steps "$device" $PLANS/mistakes.json \
 			ibmr run $PLANS/mistakes.json --device $device --keep-going
 	done
-	check "rxe0: a read past the end names the device's own refusal" 1 '
-		.error | .code == "completion" and .status != null' ibmr run - --device rxe0 <<-'EOF'
-		{ "steps": [ { "do": "reg", "mr": "a", "length": 4096, "access": ["local_write", "remote_read"] },
-		  { "do": "read", "mr": "a", "offset": 4096, "length": 1, "unchecked": true } ] }
-	EOF
+	# what the device itself refuses, and that the requester is told why
+	for step in '"do": "read", "mr": "a", "offset": 4096, "length": 1' \
+		'"do": "write", "mr": "a", "offset": 4095, "hex": "0102"' \
+		'"do": "read", "mr": "b", "length": 1' '"do": "write", "mr": "b", "hex": "01"'; do
+		plan '{ "do": "reg", "mr": "a", "length": 4096,
+			"access": ["local_write", "remote_write", "remote_read"] }' \
+			'{ "do": "reg", "mr": "b", "length": 4096, "access": ["local_write"] }' \
+			"{ $step, \"unchecked\": true }"
+		for device in rxe0 soft0; do
+			check "$device: refuses $step" 1 '
+				.error | .code == "completion" and .status == "IBV_WC_REM_ACCESS_ERR"' \
+				ibmr run plan.json --device $device
+		done
+	done
 }
 
 indirect()
@@ -133,6 +142,14 @@ prefetch()
 	fi
 	check "rxe0: resident pages before and after a prefetch" 0 .ok \
 		ibmr run $PLANS/prefetch.json --device rxe0
+	plan '{ "do": "reg", "mr": "m", "length": "8MiB", "access": ["remote_read", "on_demand"] }' \
+		'{ "do": "prefetch", "mr": "m", "advice": "read" }'
+	check "rxe0: an MR without local_write is not prefetched, with the reason" 4 '
+		.error | .code == "unsupported" and .cause == "needs_local_write" and .certain and
+		.sys_errno == "EINVAL" and .origin == "ibv_advise_mr"' ibmr run plan.json --device rxe0
+	check "soft0: one is" 0 .ok ibmr run plan.json --device soft0
+	plan '{ "do": "reg", "mr": "m", "length": "8MiB", "access": ["local_write", "on_demand"] }' \
+		'{ "do": "prefetch", "mr": "m", "length": "4MiB", "advice": "no_fault" }'
 	check "rxe0: advice no_fault faults nothing in" 0 '
 		.steps[1].result | .advice == "no_fault" and .cpu_resident_after == 0' \
 		ibmr run plan.json --device rxe0

@@ -16,7 +16,7 @@ _ibmr_options() {
 	exec) echo '--' ;;
 	fetch-add) echo '--add --offset' ;;
 	fill) echo '--access --base --count --layout --split' ;;
-	prefetch) echo '--advice --flush --length --offset' ;;
+	prefetch) echo '--advice --expect-resident --flush --length --offset' ;;
 	read) echo '--length --offset --to-file --unchecked' ;;
 	reg) echo '--access --attach --create --file --file-offset --hugepages --init-byte --init-file --init-hex --init-ramp --length --map' ;;
 	run) echo '--keep-going' ;;

@@ -78,6 +78,7 @@ complete -c ibmr -n '__fish_seen_subcommand_from fill' -l count -x -d 'cycles of
 complete -c ibmr -n '__fish_seen_subcommand_from fill' -l layout -x -a 'list repeat' -d 'list or repeat'
 complete -c ibmr -n '__fish_seen_subcommand_from fill' -l split -x -a 'auto' -d 'auto: more entries than one key holds become a tree'
 complete -c ibmr -n '__fish_seen_subcommand_from prefetch' -l advice -x -a 'read write no_fault' -d 'what the pages are wanted for'
+complete -c ibmr -n '__fish_seen_subcommand_from prefetch' -l expect-resident -d 'pages that are not resident afterwards are a mismatch'
 complete -c ibmr -n '__fish_seen_subcommand_from prefetch' -l flush -x -a 'true false' -d 'wait until it is done'
 complete -c ibmr -n '__fish_seen_subcommand_from prefetch' -l length -x -d 'bytes'
 complete -c ibmr -n '__fish_seen_subcommand_from prefetch' -l offset -x -d 'from the first byte of the MR'

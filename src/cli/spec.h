@@ -143,6 +143,7 @@ struct step_prefetch {
 	bool listed; /* given as ranges; else as mr, offset and length */
 	enum step_advice advice;
 	bool flush;
+	bool expect_resident; /* pages that are not there afterwards are a mismatch */
 };
 
 struct step_write {

@@ -23,7 +23,7 @@ struct form {
 	uint64_t schema, length, file_offset, hugepages, max_klms, base, count, offset;
 	uint64_t to_offset, from_offset, add, compare, swap;
 	uint8_t ramp, byte;
-	bool create, flush, unchecked;
+	bool create, flush, expect_resident, unchecked;
 	struct access_words access;
 };
 
@@ -63,6 +63,7 @@ enum {
 	BIT_byte,
 	BIT_create,
 	BIT_flush,
+	BIT_expect_resident,
 	BIT_unchecked,
 	BIT_access,
 };
@@ -118,6 +119,7 @@ static const struct member fill_members[] = {
 static const struct member prefetch_members[] = {
 	MAY(mr, NAME),	   MAY(offset, NUMBER),	       MAY(length, LENGTH),
 	MAY(ranges, LIST), WORD(advice, advice_words), MAY(flush, BOOL),
+	MAY(expect_resident, BOOL),
 };
 static const struct member write_members[] = {
 	MAY(offset, NUMBER), MAY(hex, HEX),	  MAY(file, STRING),	MAY(ramp, BYTE),
@@ -388,6 +390,7 @@ static int finish_prefetch(const struct form *form, uint64_t seen, struct step *
 
 	p->advice = (enum step_advice)form->advice;
 	p->flush = !SEEN(flush) || form->flush;
+	p->expect_resident = form->expect_resident;
 	p->listed = SEEN(ranges);
 	if (p->listed && extra)
 		return member_refuse(f, FAIL_SPEC_VALUE, NULL, extra,

@@ -35,6 +35,7 @@ static const struct words {
 	{ "offset", "SIZE", "From the first byte of the MR (default: 0)" },
 	{ "advice", "WORD", "read (default), write or no_fault" },
 	{ "flush", "true|false", "Wait until it is done (default: true)" },
+	{ "expect-resident", NULL, "Pages that are not resident afterwards are a mismatch" },
 	{ "hex", "DIGITS", "Bytes to write, in hex" },
 	{ "ramp", "N", "Bytes N, N+1, ..., modulo 256" },
 	{ "byte", "N", "Every byte is N" },

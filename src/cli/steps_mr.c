@@ -456,6 +456,35 @@ static json_t *prefetch_result(const struct step *step, const struct ibmr_pages 
 			 range_list(step, pages));
 }
 
+/* The first range with a page that is not there; one whose pages nothing could count is not shown to
+ * be there. */
+static int check_resident(const struct step *step, const struct ibmr_pages *pages, struct fail *f)
+{
+	const struct at at = { .name = "expect_resident" };
+	size_t i;
+
+	for (i = 0; i < step->prefetch.num; i++) {
+		const struct ibmr_pages *p = &pages[i];
+
+		if (p->cpu_resident_after == (int64_t)p->pages)
+			continue;
+		if (p->cpu_resident_after < 0)
+			fail_set(f, FAIL_MISMATCH,
+				 "nothing trustworthy counts the resident pages of '%s'",
+				 step->prefetch.ranges[i].mr);
+		else
+			fail_set(f, FAIL_MISMATCH,
+				 "%lld of the %llu pages of '%s' are resident after the prefetch",
+				 (long long)p->cpu_resident_after, (unsigned long long)p->pages,
+				 step->prefetch.ranges[i].mr);
+		f->cause = p->cpu_resident_after < 0 ? "not_counted" : "not_resident";
+		f->err = EBADMSG;
+		fail_at(f, &at);
+		return -EBADMSG;
+	}
+	return 0;
+}
+
 int step_prefetch(struct session *s, const struct step *step, struct reply *reply)
 {
 	static const enum ibmr_advice advices[] = { IBMR_ADVICE_READ, IBMR_ADVICE_WRITE,
@@ -479,7 +508,9 @@ int step_prefetch(struct session *s, const struct step *step, struct reply *repl
 				      step->prefetch.flush, pages, &info, &err);
 		if (rc)
 			session_fail(&err, rc, step->prefetch.listed ? "ranges" : NULL, f);
-		else
+		else if (step->prefetch.expect_resident && !session_is_dry(s))
+			rc = check_resident(step, pages, f);
+		if (!rc)
 			rc = reply_result(reply, prefetch_result(step, pages, &info));
 	}
 	free(ranges);

@@ -68,7 +68,7 @@ static int parse_number(const struct member *m, const json_t *value, const struc
 	ret = spec_number(value, at, &number, f);
 	if (ret)
 		return ret;
-	if (m->type == MEMBER_LENGTH && !number)
+	if ((m->type == MEMBER_LENGTH || m->type == MEMBER_ALL) && !number)
 		return member_refuse(f, FAIL_SPEC_VALUE, at->up, at->name, "%s 0: at least 1",
 				     m->name);
 	if (m->type != MEMBER_BYTE) {
@@ -99,6 +99,12 @@ static int parse_value(const struct member *m, const json_t *value, const struct
 	switch (m->type) {
 	case MEMBER_NAME:
 		return spec_name(value, at, field, f);
+	case MEMBER_ALL:
+		if (json_is_string(value) && !strcmp(json_string_value(value), "all")) {
+			*(uint64_t *)field = LENGTH_ALL;
+			return 0;
+		}
+		return parse_number(m, value, at, field, f);
 	case MEMBER_NUMBER:
 	case MEMBER_LENGTH:
 	case MEMBER_BYTE:

@@ -241,6 +241,36 @@ void fill_record_clear(struct fill_record *fill)
 	memset(fill, 0, sizeof(*fill));
 }
 
+int session_endless(const struct object *object, struct fail *reterr)
+{
+	fail_set(reterr, FAIL_RANGE, "'%s' is the whole address space: a length is needed",
+		 object->name);
+	reterr->err = EFAULT;
+	return -EFAULT;
+}
+
+int session_need_memory(const struct session *s, const struct object *implicit, uint64_t addr,
+			uint64_t length, struct fail *reterr)
+{
+	const struct object *o;
+	struct ibmr_mr_info info;
+
+	if (session_is_dry(s)) /* where memory will be is not known */
+		return 0;
+	for (o = s->first; o; o = o->next) {
+		ibmr_mr_query(o->mr, &info);
+		if (info.addr && addr >= info.base && addr - info.base <= info.length &&
+		    length <= info.length - (addr - info.base))
+			return 0;
+	}
+	fail_set(reterr, FAIL_RANGE,
+		 "%llu bytes at address 0x%llx are not all in the memory of another MR; nothing "
+		 "else is written through '%s'",
+		 (unsigned long long)length, (unsigned long long)addr, implicit->name);
+	reterr->err = EFAULT;
+	return -EFAULT;
+}
+
 void session_remove(struct session *s, struct object *object)
 {
 	tdelete(object, &s->names, compare_names);

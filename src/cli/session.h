@@ -96,6 +96,12 @@ int session_add(struct session *s, const char *name, struct ibmr_mr *mr, struct 
 		struct fail *reterr);
 /* Whether one more MR, which locks so many bytes, is within the session's own limits. */
 int session_room(const struct session *s, uint64_t locked, struct fail *reterr);
+/* An implicit MR is used without a length: -EFAULT range. */
+int session_endless(const struct object *object, struct fail *reterr);
+/* Through an implicit MR nothing is written but the memory of another MR, for the program itself lives
+ * in the rest. -EFAULT range. */
+int session_need_memory(const struct session *s, const struct object *implicit, uint64_t addr,
+			uint64_t length, struct fail *reterr);
 /* Forget an MR that is deregistered. */
 void session_remove(struct session *s, struct object *object);
 void fill_record_clear(struct fill_record *fill);

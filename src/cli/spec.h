@@ -109,6 +109,7 @@ struct step_entry {
 
 struct step_reg {
 	uint64_t length;  /* IBMR_TO_END: absent (only with file) */
+	bool all;	  /* "all": the whole address space */
 	const char *file; /* NULL: anonymous memory */
 	uint64_t file_offset;
 	bool map_shared, create;
@@ -208,6 +209,7 @@ enum member_type {
 	MEMBER_NAME,   /* an MR name */
 	MEMBER_NUMBER, /* any 64-bit number */
 	MEMBER_LENGTH, /* a number above 0 */
+	MEMBER_ALL,    /* such a number, or the word "all": LENGTH_ALL */
 	MEMBER_BYTE,   /* 0 to 255 */
 	MEMBER_BOOL,
 	MEMBER_STRING, /* a file name, a name of something else */
@@ -226,6 +228,8 @@ struct member {
 	size_t offset;		  /* of its field, and its bit in a set; the parser's own */
 	unsigned bit;
 };
+
+#define LENGTH_ALL 0 /* no length is */
 
 /* The members of a command, beside do, mr and expect. */
 const struct member *step_members(enum step_do verb, size_t *ret_num);

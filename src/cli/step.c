@@ -99,7 +99,7 @@ static const struct member document_members[] = {
 };
 
 static const struct member reg_members[] = {
-	MAY(length, LENGTH),  MAY(file, STRING),   MAY(file_offset, NUMBER),
+	MAY(length, ALL),     MAY(file, STRING),   MAY(file_offset, NUMBER),
 	WORD(map, map_words), MAY(create, BOOL),   MAY(hugepages, LENGTH),
 	MAY(attach, NAME),    MAY(access, ACCESS), MAY(init, OBJECT),
 };
@@ -305,14 +305,33 @@ static int reg_memory(const struct form *form, uint64_t seen, struct fail *f)
 	return 0;
 }
 
+/* The whole address space: no memory of the step's own. */
+static int reg_all(const struct form *form, uint64_t seen, struct fail *f)
+{
+	const char *extra = SEEN(file)	      ? "file"
+			    : SEEN(hugepages) ? "hugepages"
+			    : SEEN(init)      ? "init"
+					      : NULL;
+
+	if (!SEEN(length) || form->length != LENGTH_ALL || !extra)
+		return 0;
+	return member_refuse(f, FAIL_SPEC_VALUE, NULL, extra,
+			     "\"length\": \"all\" is the whole address space and makes no memory: "
+			     "'%s' has no meaning",
+			     extra);
+}
+
 static int finish_reg(const struct form *form, uint64_t seen, struct step *step, struct fail *f)
 {
 	struct step_reg *reg = &step->reg;
 	int ret;
 
 	ret = reg_memory(form, seen, f);
+	if (!ret)
+		ret = reg_all(form, seen, f);
 	if (ret)
 		return ret;
+	reg->all = SEEN(length) && form->length == LENGTH_ALL;
 	reg->length = SEEN(length) && !SEEN(file) ? form->length : length_or_end(form, seen, step);
 	reg->file = form->file;
 	reg->file_offset = form->file_offset;

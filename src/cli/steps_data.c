@@ -40,6 +40,20 @@ static uint64_t rest(const struct ibmr_mr *mr, uint64_t offset, uint64_t length)
 	return info.length > offset ? info.length - offset : 1;
 }
 
+/* An implicit MR has no end to go to; and what is written through it lies in other MRs' memory. */
+static int implicit_check(const struct session *s, const struct object *object, uint64_t offset,
+			  uint64_t length, bool writes, struct fail *f)
+{
+	struct ibmr_mr_info info;
+
+	ibmr_mr_query(object->mr, &info);
+	if (!info.implicit)
+		return 0;
+	if (length == IBMR_TO_END)
+		return session_endless(object, f);
+	return writes ? session_need_memory(s, object, offset, length, f) : 0;
+}
+
 /* Bytes on their way: a chunk, or one byte to ask the library with. In a dry session nothing moves and
  * one call with the whole length makes all its checks. */
 static uint64_t chunk_length(struct session *s, const struct ibmr_mr *mr, uint64_t offset,
@@ -141,6 +155,8 @@ int step_write(struct session *s, const struct step *step, struct reply *reply)
 	int rc;
 
 	rc = session_need(s, step->mr, &at, &object, f);
+	if (!rc)
+		rc = implicit_check(s, object, w->offset, w->data.bytes, true, f);
 	if (rc)
 		return rc;
 	if (session_is_dry(s)) {
@@ -294,6 +310,8 @@ int step_read(struct session *s, const struct step *step, struct reply *reply)
 	int rc;
 
 	rc = session_need(s, step->mr, &at, &object, f);
+	if (!rc)
+		rc = implicit_check(s, object, step->read.offset, step->read.length, false, f);
 	if (rc)
 		return rc;
 	length = rest(object->mr, step->read.offset, step->read.length);
@@ -378,10 +396,14 @@ int step_copy(struct session *s, const struct step *step, struct reply *reply)
 	rc = session_need(s, c->to, &at_to, &to, f);
 	if (!rc)
 		rc = session_need(s, c->from, &at_from, &from, f);
+	if (!rc)
+		rc = implicit_check(s, from, c->from_offset, c->length, false, f);
 	if (rc)
 		return rc;
 	length = rest(from->mr, c->from_offset, c->length);
-	rc = session_tick(s, f);
+	rc = implicit_check(s, to, c->to_offset, length, true, f);
+	if (!rc)
+		rc = session_tick(s, f);
 	if (rc)
 		return rc;
 	rc = ibmr_mr_copy(to->mr, c->to_offset, from->mr, c->from_offset, length, 0, &err);
@@ -411,6 +433,8 @@ static int atomic(struct session *s, const struct step *step, struct reply *repl
 	int rc;
 
 	rc = session_need(s, step->mr, &at, &object, f);
+	if (!rc)
+		rc = implicit_check(s, object, a->offset, 8, true, f);
 	if (!rc)
 		rc = session_tick(s, f);
 	if (rc)

@@ -97,7 +97,8 @@ static void reg_spec(const struct session *s, const struct step *step, const cha
 
 	*spec = (struct ibmr_mr_spec){
 		.name = step->mr,
-		.mem = reg->file	? IBMR_MEM_FILE
+		.mem = reg->all		? IBMR_MEM_ALL
+		       : reg->file	? IBMR_MEM_FILE
 		       : reg->hugepages ? IBMR_MEM_HUGE
 					: IBMR_MEM_ANON,
 		.length = reg->length,
@@ -256,6 +257,16 @@ static int resolve(const struct session *s, const struct step *step, struct fill
 			return rc;
 		}
 		ibmr_mr_query(spans[i].of->mr, &info);
+		if (info.implicit)
+			rc = entry->length == IBMR_TO_END
+				     ? session_endless(spans[i].of, f)
+				     : session_need_memory(s, spans[i].of, entry->offset,
+							   entry->length, f);
+		if (rc) {
+			fail_at(f, &at_entry);
+			free(spans);
+			return rc;
+		}
 		spans[i].offset = entry->offset;
 		spans[i].length = entry->length;
 		/* an empty rest keeps a byte, so that the library says where the end is */

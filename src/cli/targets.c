@@ -15,8 +15,8 @@
  * max_msg_sz and max_mr_size: what ConnectX-5 and later report through ibv_query_port and
  * ibv_query_device.
  *
- * rxe: Linux 6.16 or later with rdma-core 59 or later: explicit on-demand paging with prefetch. No
- * indirect MRs: they need mlx5. RXE_MAX_MR_SIZE is 2^64-1, the port's max_msg_sz is 8 MiB.
+ * rxe: Linux 6.16 or later with rdma-core 59 or later: explicit on-demand paging with prefetch of
+ * MRs with local_write (rxe_odp.c looks for no others). No indirect MRs: they need mlx5. RXE_MAX_MR_SIZE is 2^64-1, the port's max_msg_sz is 8 MiB.
  *
  * soft0: what it reports; a test compares.
  */
@@ -41,6 +41,7 @@ const struct ibmr_caps targets[] = {
 	  .odp = true,
 	  .odp_rc = 0xff,
 	  .prefetch = 1,
+	  .prefetch_needs_write = true,
 	  .atomics = true,
 	  .num_ports = 1,
 	  .ports = { { .num = 1,

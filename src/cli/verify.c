@@ -575,6 +575,28 @@ static int verify_all(struct verify *v, struct object *object)
 	return rc ? rc : check_refusals(v, info.length);
 }
 
+/* The whole address space is the MR, or lies under it. */
+static bool has_implicit(const struct object *object)
+{
+	struct ibmr_mr_info info;
+	size_t i;
+
+	ibmr_mr_query(object->mr, &info);
+	for (i = 0; i < object->fill.num && !info.implicit; i++)
+		info.implicit = has_implicit(object->fill.spans[i].of);
+	return info.implicit;
+}
+
+static int refuse_implicit(const struct object *object, struct fail *f)
+{
+	fail_set(f, FAIL_UNSUPPORTED,
+		 "'%s' reaches into the whole address space, which verify leaves alone",
+		 object->name);
+	f->cause = "implicit";
+	f->err = EOPNOTSUPP;
+	return -EOPNOTSUPP;
+}
+
 int step_verify(struct session *s, const struct step *step, struct reply *reply)
 {
 	const struct at at = { .name = "mr" };
@@ -590,6 +612,8 @@ int step_verify(struct session *s, const struct step *step, struct reply *reply)
 	if (info.state != IBMR_STATE_REGISTERED &&
 	    (info.state != IBMR_STATE_FILLED || !object->fill.num))
 		return refuse_state(object, v.f);
+	if (has_implicit(object))
+		return refuse_implicit(object, v.f);
 	v.mr = object->mr;
 	v.total = info.length;
 	v.can_write = info.access & IBMR_ACCESS_REMOTE_WRITE;

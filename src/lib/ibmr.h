@@ -135,6 +135,7 @@ struct ibmr_caps {
 	uint32_t vendor_id, vendor_part_id;
 	uint64_t max_mr_size;
 	bool odp, odp_implicit;
+	bool prefetch_needs_write; /* no prefetch of an MR without local_write; of a dry ctx */
 	uint32_t odp_rc;       /* enum ibv_odp_transport_cap_bits */
 	bool umr;	       /* indirect MRs can be made and filled */
 	uint32_t max_klms;     /* table entries one key may have, as this library uses it */
@@ -213,6 +214,9 @@ IBMR_EXPORT int ibmr_ctx_close(struct ibmr_ctx *ctx, struct ibmr_err *reterr);
 
 /* ---- memory regions ---------------------------------------------------- */
 
+/* The length of an implicit MR: no process has more addresses. An offset in it is an address. */
+#define IBMR_ALL_BYTES INT64_MAX
+
 #define IBMR_TO_END UINT64_MAX /* as a length: up to the end of the MR (or file) */
 
 enum ibmr_mem {
@@ -220,6 +224,7 @@ enum ibmr_mem {
 	IBMR_MEM_ANON,	 /* zeroed anonymous memory, freed at dereg */
 	IBMR_MEM_HUGE,	 /* the same in huge pages of huge_page_size */
 	IBMR_MEM_FILE,	 /* a file's bytes [file_offset, file_offset + length) */
+	IBMR_MEM_ALL,	 /* the whole address space: an implicit MR, on demand; length is not used */
 };
 
 enum ibmr_file_flags {
@@ -325,6 +330,7 @@ struct ibmr_mr_info {
 	uint64_t base;	 /* address of byte 0 through the keys */
 	uint64_t length; /* 0 when empty or invalidated */
 	uint64_t access;
+	bool implicit;	       /* the whole address space */
 	bool on_demand;	       /* direct: registered so; indirect: some member under it is */
 	bool relaxed_asked;    /* for relaxed_ordering: likewise */
 	int relaxed_in_effect; /* 1 yes, 0 no, -1: libibverbs drops the flag unsaid on old kernels */

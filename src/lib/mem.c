@@ -171,6 +171,9 @@ int ibmri_mem_get(struct ibmr_ctx *ctx, const struct ibmr_mr_spec *spec, struct 
 		return get_huge(ctx, spec, ret_mem, ret_length, err);
 	case IBMR_MEM_FILE:
 		return ibmri_file_get(ctx, spec, ret_mem, ret_length, err);
+	case IBMR_MEM_ALL:
+		*ret_length = IBMR_ALL_BYTES;
+		return 0;
 	}
 	return ibmri_refuse(err, IBMR_E_ARGUMENT, ORIGIN, "memory kind %d is not known",
 			    (int)spec->mem);

@@ -118,6 +118,7 @@ void ibmr_mr_query(const struct ibmr_mr *mr, struct ibmr_mr_info *ret_info)
 		.base = mr->base,
 		.length = mr->length,
 		.access = mr->access,
+		.implicit = mr->implicit,
 		.on_demand = mr->traits.on_demand,
 		.relaxed_asked = mr->traits.relaxed,
 		.relaxed_in_effect = mr->traits.relaxed ? -1 : 0,
@@ -161,6 +162,28 @@ static int check_flags(const struct ibmr_ctx *ctx, uint64_t access, struct ibmr_
 	return 0;
 }
 
+/* The whole address space can only be had on demand, and not of every device. */
+static int check_implicit(const struct ibmr_ctx *ctx, uint64_t access, struct ibmr_err *err)
+{
+	int ret;
+
+	if (!(access & IBMR_ACCESS_ON_DEMAND)) {
+		ret = ibmri_refuse(err, IBMR_E_ACCESS, "ibmr_mr_reg",
+				   "the whole address space can be registered with on_demand only");
+		ibmri_err_cause(err, "needs_on_demand");
+		return ret;
+	}
+	if (ctx->caps.odp_implicit)
+		return 0;
+	ret = ibmri_refuse(err, IBMR_E_UNSUPPORTED, "ibmr_mr_reg",
+			   "device %s has no implicit on-demand MRs, which span the whole address "
+			   "space",
+			   ctx->caps.name);
+	ibmri_err_cause(err, "odp_implicit");
+	ibmri_err_hint(err, "register the memory that is used, with its length");
+	return ret;
+}
+
 static int check_size(const struct ibmr_ctx *ctx, uint64_t length, struct ibmr_err *err)
 {
 	int ret;
@@ -194,7 +217,8 @@ static int register_memory(struct ibmr_mr *mr, const struct ibmr_mr_spec *spec,
 	if (ctx->dry)
 		return 0;
 	errno = 0;
-	mr->ibv = ibv_reg_mr(ctx->pd, mr->mem.addr, mr->length, (unsigned)mr->access);
+	mr->ibv = ibv_reg_mr(ctx->pd, mr->mem.addr, mr->implicit ? SIZE_MAX : mr->length,
+			     (unsigned)mr->access);
 	if (mr->ibv)
 		return 0;
 	return ibmri_reg_failed(ctx, label(mr->name, what, sizeof(what)), mr->mem.addr, mr->length,
@@ -209,7 +233,8 @@ int ibmr_mr_reg(struct ibmr_ctx *ctx, const struct ibmr_mr_spec *spec, struct ib
 
 	ret = check_flags(ctx, spec->access, reterr);
 	if (!ret)
-		ret = check_size(ctx, spec->length, reterr);
+		ret = spec->mem == IBMR_MEM_ALL ? check_implicit(ctx, spec->access, reterr)
+						: check_size(ctx, spec->length, reterr);
 	if (!ret)
 		ret = ibmri_mr_new(ctx, spec->name, "ibmr_mr_reg", &mr, reterr);
 	if (ret)
@@ -217,7 +242,8 @@ int ibmr_mr_reg(struct ibmr_ctx *ctx, const struct ibmr_mr_spec *spec, struct ib
 	ret = ibmri_mem_get(ctx, spec, &mr->mem, &mr->length, reterr);
 	if (ret)
 		goto free_mr;
-	ret = check_size(ctx, mr->length, reterr);
+	mr->implicit = spec->mem == IBMR_MEM_ALL;
+	ret = mr->implicit ? 0 : check_size(ctx, mr->length, reterr);
 	if (ret)
 		goto undo_memory;
 	mr->access = spec->access;

@@ -137,6 +137,10 @@ static int resolve(const struct ibmr_ctx *ctx, const struct ibmr_range *range, s
 	if (ret)
 		return ret;
 	size = t->mr->length;
+	if (t->length == IBMR_TO_END && t->mr->implicit)
+		return ibmri_refuse(err, IBMR_E_RANGE, ORIGIN,
+				    "'%s' is the whole address space: a length is needed",
+				    t->mr->name);
 	if (t->length == IBMR_TO_END && t->offset < size)
 		t->length = size - t->offset;
 	if (!t->length)
@@ -290,13 +294,19 @@ static const struct ibmr_mr *not_writable(const struct runs *r)
 	return NULL;
 }
 
+/* err_no 0: no driver was asked. */
 static int needs_local_write(const struct ibmri_call *c, const struct ibmr_mr *mr, int err_no,
 			     struct ibmr_err *err)
 {
-	int ret = ibmri_failed(err, IBMR_E_UNSUPPORTED, "ibv_advise_mr", err_no,
-			       "device %s does not prefetch '%s', which lacks local_write",
-			       c->ctx->caps.name, mr->name);
+	static const char fmt[] = "device %s does not prefetch '%s', which lacks local_write";
+	int ret;
 
+	if (err_no)
+		ret = ibmri_failed(err, IBMR_E_UNSUPPORTED, "ibv_advise_mr", err_no, fmt,
+				   c->ctx->caps.name, mr->name);
+	else
+		ret = ibmri_refuse(err, IBMR_E_UNSUPPORTED, ORIGIN, fmt, c->ctx->caps.name,
+				   mr->name);
 	ibmri_err_cause(err, "needs_local_write");
 	ibmri_err_hint(err, "register '%s' with local_write", mr->name);
 	return ret;
@@ -390,6 +400,7 @@ static int examine_all(const struct ibmri_call *c, const struct ibmr_range *rang
 static int advise_all(const struct ibmri_call *c, const struct target *targets, uint64_t num,
 		      enum ibmr_advice advice, bool flush, struct ibmr_err *err)
 {
+	const struct ibmr_mr *mr;
 	uint64_t i;
 	int ret = 0;
 
@@ -399,6 +410,12 @@ static int advise_all(const struct ibmri_call *c, const struct target *targets, 
 			     c->ctx->caps.name, advice_name(advice));
 		ibmri_err_cause(err, "advise_mr");
 		return -ENOSYS;
+	}
+	for (i = 0; i < num && !ret && c->ctx->dry && c->ctx->caps.prefetch_needs_write; i++) {
+		mr = not_writable(&targets[i].runs);
+		ret = mr ? needs_local_write(c, mr, 0, err) : 0;
+		if (ret)
+			ibmri_err_index(err, i);
 	}
 	for (i = 0; i < num && !ret && !c->ctx->dry; i++) {
 		ret = advise(c, &targets[i], advice, flush, err);

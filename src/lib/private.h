@@ -193,6 +193,7 @@ struct ibmr_mr {
 	/* direct */
 	struct ibv_mr *ibv;
 	bool borrowed; /* ibv is the caller's */
+	bool implicit; /* the whole address space: offset = address */
 	struct ibmri_mem mem;
 	uint64_t locked_bytes;
 

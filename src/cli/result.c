@@ -51,6 +51,19 @@ json_t *result_access(uint64_t access)
 	return words(access, ibmr_access_name);
 }
 
+/* Null of an MR that has no pages of its own to fault in. */
+static json_t *odp_counts(const struct ibmr_mr *mr, const struct ibmr_mr_info *info)
+{
+	struct ibmr_odp_counts counts;
+
+	if (info->indirect || !info->on_demand)
+		return json_null();
+	ibmr_mr_odp_counts(mr, &counts);
+	return json_pack("{s:o, s:o, s:o}", "faults", result_count(counts.faults), "prefetched",
+			 result_count(counts.prefetched), "invalidations",
+			 result_count(counts.invalidations));
+}
+
 json_t *result_mr(const struct ibmr_mr *mr)
 {
 	static const char *const states[] = { "registered", "empty", "filled", "invalidated",
@@ -63,7 +76,7 @@ json_t *result_mr(const struct ibmr_mr *mr)
 	has_layout = info.state == IBMR_STATE_REGISTERED || info.state == IBMR_STATE_FILLED;
 	return json_pack(
 		"{s:{s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:b, "
-		"s:o}}",
+		"s:o, s:o}}",
 		"mr", "name", info.name, "kind", info.indirect ? "indirect" : "direct", "state",
 		states[info.state], "lkey", result_hex(info.lkey), "rkey", result_hex(info.rkey),
 		"base", has_layout ? result_hex(info.base) : json_null(), "length",
@@ -78,7 +91,8 @@ json_t *result_mr(const struct ibmr_mr *mr)
 		info.levels ? json_integer(info.levels) : json_null(), "keys",
 		info.keys ? json_integer((json_int_t)info.keys) : json_null(),
 		"relaxed_ordering_asked", (int)info.relaxed_asked, "relaxed_ordering_in_effect",
-		info.relaxed_in_effect < 0 ? json_null() : json_boolean(info.relaxed_in_effect));
+		info.relaxed_in_effect < 0 ? json_null() : json_boolean(info.relaxed_in_effect),
+		"odp_pages", odp_counts(mr, &info));
 }
 
 /* ---- devices ----------------------------------------------------------------- */

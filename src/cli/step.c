@@ -117,8 +117,12 @@ static const struct member fill_members[] = {
 	MAY(blocks, LIST),
 };
 static const struct member prefetch_members[] = {
-	MAY(mr, NAME),	   MAY(offset, NUMBER),	       MAY(length, LENGTH),
-	MAY(ranges, LIST), WORD(advice, advice_words), MAY(flush, BOOL),
+	MAY(mr, NAME),
+	MAY(offset, NUMBER),
+	MAY(length, LENGTH),
+	MAY(ranges, LIST),
+	WORD(advice, advice_words),
+	MAY(flush, BOOL),
 	MAY(expect_resident, BOOL),
 };
 static const struct member write_members[] = {

@@ -136,15 +136,15 @@ struct ibmr_caps {
 	uint64_t max_mr_size;
 	bool odp, odp_implicit;
 	bool prefetch_needs_write; /* no prefetch of an MR without local_write; of a dry ctx */
-	uint32_t odp_rc;       /* enum ibv_odp_transport_cap_bits */
-	bool umr;	       /* indirect MRs can be made and filled */
-	uint32_t max_klms;     /* table entries one key may have, as this library uses it */
-	uint32_t inline_klms;  /* entries that travel in the work request itself */
-	uint32_t max_depth;    /* levels of nesting: 1 = members are direct MRs only */
-	uint32_t max_stride;   /* bytes; also the longest repeat block */
-	uint64_t max_entry;    /* bytes one list entry may carry */
-	bool repeat_on_demand; /* repeat blocks over on-demand members work */
-	int prefetch;	       /* 1 yes, 0 no, -1 not known */
+	uint32_t odp_rc;	   /* enum ibv_odp_transport_cap_bits */
+	bool umr;		   /* indirect MRs can be made and filled */
+	uint32_t max_klms;	   /* table entries one key may have, as this library uses it */
+	uint32_t inline_klms;	   /* entries that travel in the work request itself */
+	uint32_t max_depth;	   /* levels of nesting: 1 = members are direct MRs only */
+	uint32_t max_stride;	   /* bytes; also the longest repeat block */
+	uint64_t max_entry;	   /* bytes one list entry may carry */
+	bool repeat_on_demand;	   /* repeat blocks over on-demand members work */
+	int prefetch;		   /* 1 yes, 0 no, -1 not known */
 	bool atomics;
 	uint32_t num_ports;
 	struct ibmr_port ports[IBMR_MAX_PORTS];
@@ -224,7 +224,7 @@ enum ibmr_mem {
 	IBMR_MEM_ANON,	 /* zeroed anonymous memory, freed at dereg */
 	IBMR_MEM_HUGE,	 /* the same in huge pages of huge_page_size */
 	IBMR_MEM_FILE,	 /* a file's bytes [file_offset, file_offset + length) */
-	IBMR_MEM_ALL,	 /* the whole address space: an implicit MR, on demand; length is not used */
+	IBMR_MEM_ALL, /* the whole address space: an implicit MR, on demand; length is not used */
 };
 
 enum ibmr_file_flags {
@@ -344,6 +344,14 @@ struct ibmr_mr_info {
 	uint64_t users;	       /* filled indirect MRs that point at it, each counted once */
 	void *addr;	       /* direct: its memory (NULL in a dry ctx); indirect: NULL */
 };
+
+/* Pages of an on-demand MR since it was made; -1: the device does not count them. */
+struct ibmr_odp_counts {
+	int64_t faults;	       /* mapped because something was missing */
+	int64_t prefetched;    /* mapped on advice */
+	int64_t invalidations; /* taken away again */
+};
+IBMR_EXPORT void ibmr_mr_odp_counts(const struct ibmr_mr *mr, struct ibmr_odp_counts *ret_counts);
 
 IBMR_EXPORT void ibmr_mr_query(const struct ibmr_mr *mr, struct ibmr_mr_info *ret_info);
 

@@ -152,20 +152,25 @@ int64_t ibmri_pages_resident(struct ibmri_residency *r, uint64_t addr, uint64_t 
 
 /* ---- pages mapped by the device ---------------------------------------------------- */
 
+/* What soft0 tells of an on-demand MR in a file; a kernel has no such files. */
+static int odp_file(const struct ibmr_mr *mr, const char *what)
+{
+	char path[512];
+	int n = snprintf(path, sizeof(path), "%s/odp/%08x%s", mr->ctx->verbs->device->ibdev_path,
+			 mr->lkey, what);
+
+	return n < 0 || (size_t)n >= sizeof(path) ? -1 : open(path, O_RDONLY | O_CLOEXEC);
+}
+
 int64_t ibmri_pages_mapped(const struct ibmr_mr *mr, uint64_t offset, uint64_t length,
 			   const struct ibmri_call *c)
 {
 	uint64_t page = ibmri_page_size(), first, pages;
 	uint8_t bytes[CHUNK];
 	int64_t mapped = 0;
-	char path[512];
-	int fd, n;
+	int fd;
 
-	n = snprintf(path, sizeof(path), "%s/odp/%08x", mr->ctx->verbs->device->ibdev_path,
-		     mr->lkey);
-	if (n < 0 || (size_t)n >= sizeof(path))
-		return -1;
-	fd = open(path, O_RDONLY | O_CLOEXEC);
+	fd = odp_file(mr, "");
 	if (fd < 0)
 		return -1;
 	/* one byte a page, from the MR's first page on */
@@ -186,4 +191,25 @@ int64_t ibmri_pages_mapped(const struct ibmr_mr *mr, uint64_t offset, uint64_t l
 	}
 	close(fd);
 	return mapped;
+}
+
+void ibmr_mr_odp_counts(const struct ibmr_mr *mr, struct ibmr_odp_counts *ret_counts)
+{
+	struct ibmr_odp_counts counts = { -1, -1, -1 };
+	bool has = !mr->ctx->dry && !mr->indirect && mr->traits.on_demand;
+	int fd = has ? odp_file(mr, ".counts") : -1;
+	char text[256];
+	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+
+	if (fd >= 0)
+		close(fd);
+	if (n > 0) {
+		text[n] = '\0';
+		if (sscanf(text,
+			   "page_faults %" SCNd64 " page_prefetched %" SCNd64
+			   " page_invalidations %" SCNd64,
+			   &counts.faults, &counts.prefetched, &counts.invalidations) != 3)
+			counts = (struct ibmr_odp_counts){ -1, -1, -1 };
+	}
+	*ret_counts = counts;
 }

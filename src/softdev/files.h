@@ -62,6 +62,8 @@ long sd_device_mmap(int fd, void *va, size_t bytes, int prot, int flags, off_t o
 bool sd_odp_advice_drops(int advice);
 /* A descriptor with one byte for each page of the on-demand MR with this lkey; -ENOENT. */
 int sd_odp_snapshot(uint32_t lkey);
+/* The same with "page_faults N" and the other counts of pages, a line each. */
+int sd_odp_counts(uint32_t lkey);
 
 /* ---- configuration (config.c, counters.c) ---------------------------------- */
 

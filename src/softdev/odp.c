@@ -11,6 +11,7 @@
 
 #include <linux/futex.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -38,7 +39,8 @@ struct chunk {
 
 struct sd_pages {
 	struct chunk *chunks;
-	size_t num, room; /* room: a power of two */
+	size_t num, room;			    /* room: a power of two */
+	uint64_t faults, prefetched, invalidations; /* pages, since the MR was made */
 };
 
 struct sd_pages *sd_pages_new(void)
@@ -85,7 +87,8 @@ static int grow(struct sd_pages *p)
 		if (p->chunks[i].index)
 			to.chunks[slot_of(&to, p->chunks[i].index)] = p->chunks[i];
 	free(p->chunks);
-	*p = to;
+	p->chunks = to.chunks;
+	p->room = to.room;
 	return 0;
 }
 
@@ -276,6 +279,7 @@ int sd_odp_access(struct sd_mkey *leaf, uint8_t *va, uint64_t bytes, bool write)
 			run += SD_PAGE_SIZE;
 		err = map_pages(leaf->pages, at, run - at, writes, &pages);
 		sd_count("odp.faults", pages);
+		leaf->pages->faults += pages;
 		if (err)
 			return err;
 	}
@@ -344,6 +348,7 @@ int sd_odp_prefetch(struct sd_mr *mr, uint64_t va, uint64_t bytes, uint32_t advi
 		err = map_pages(mr->pages, va, bytes, advice == IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE,
 				&pages);
 	sd_count("odp.prefetched", pages);
+	mr->pages->prefetched += pages;
 	return err;
 }
 
@@ -403,14 +408,18 @@ void sd_odp_invalidate(const void *va, size_t bytes)
 	bool locked = sd_lock_is_mine();
 	uint64_t first = sd_page_down((uint64_t)(uintptr_t)va);
 	uint64_t end = sd_page_up((uint64_t)(uintptr_t)va + bytes);
+	uint64_t pages;
 	struct sd_mr *mr;
 
 	if (!atomic_load_explicit(&num_mrs, memory_order_acquire))
 		return;
 	if (!locked)
 		sd_lock();
-	for (mr = mrs; mr; mr = mr->next)
-		sd_count("odp.invalidations", pages_clear(mr->pages, first, end));
+	for (mr = mrs; mr; mr = mr->next) {
+		pages = pages_clear(mr->pages, first, end);
+		sd_count("odp.invalidations", pages);
+		mr->pages->invalidations += pages;
+	}
 	if (!locked)
 		sd_unlock();
 }
@@ -438,6 +447,38 @@ static int write_states(int out, int pagemap, const struct sd_mr *mr)
 			return -ENOSPC;
 	}
 	return 0;
+}
+
+static int write_counts(int out, const struct sd_mr *mr)
+{
+	const struct sd_pages *p = mr->pages;
+	char text[128];
+	int num = snprintf(text, sizeof(text),
+			   "page_faults %llu\npage_prefetched %llu\npage_invalidations %llu\n",
+			   (unsigned long long)p->faults, (unsigned long long)p->prefetched,
+			   (unsigned long long)p->invalidations);
+
+	return sd_raw_write(out, text, (size_t)num) == num ? 0 : -ENOSPC;
+}
+
+int sd_odp_counts(uint32_t lkey)
+{
+	int out = (int)sd_raw(SYS_memfd_create, "soft0-odp", 1 /* MFD_CLOEXEC */), err;
+	struct sd_mr *mr;
+
+	if (out < 0)
+		return out;
+	sd_lock();
+	mr = sd_odp_find(lkey);
+	err = mr ? write_counts(out, mr) : -ENOENT;
+	sd_unlock();
+	if (!err)
+		err = (int)sd_raw(SYS_lseek, out, 0, SEEK_SET);
+	if (err) {
+		sd_raw_close(out);
+		return err;
+	}
+	return out;
 }
 
 int sd_odp_snapshot(uint32_t lkey)

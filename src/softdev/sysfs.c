@@ -88,9 +88,13 @@ bool sd_path_open(const char *path, int flags, int *ret_fd)
 	}
 	if (!strncmp(path, ODP_DIR, strlen(ODP_DIR))) {
 		path += strlen(ODP_DIR);
-		*ret_fd = strlen(path) == 8 && sscanf(path, "%8x%c", &lkey, &end) == 1
-				  ? sd_odp_snapshot(lkey)
-				  : -ENOENT;
+		if (strlen(path) == 8 && sscanf(path, "%8x%c", &lkey, &end) == 1)
+			*ret_fd = sd_odp_snapshot(lkey);
+		else if (strlen(path) == 15 && sscanf(path, "%8x.%c", &lkey, &end) == 2 &&
+			 !strcmp(path + 8, ".counts"))
+			*ret_fd = sd_odp_counts(lkey);
+		else
+			*ret_fd = -ENOENT;
 		return true;
 	}
 	return false;

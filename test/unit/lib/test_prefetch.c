@@ -290,6 +290,66 @@ static void residency_of_a_file_is_told_by_pagemap(void **state)
 	unlink(path);
 }
 
+static void counts_are(const struct ibmr_mr *mr, int faults, int prefetched, int invalidations)
+{
+	struct ibmr_odp_counts counts;
+
+	ibmr_mr_odp_counts(mr, &counts);
+	assert_int_equal(counts.faults, faults);
+	assert_int_equal(counts.prefetched, prefetched);
+	assert_int_equal(counts.invalidations, invalidations);
+}
+
+static void pages_dropped_again_are_prefetched_again_and_counted(void **state)
+{
+	struct ibmr_mr *lazy = soft_reg("lazy", 16 * PAGE, LW | RR | OD),
+		       *a = soft_reg("a", 4096, LW);
+	struct ibmr_range r = { lazy, 0, 8 * PAGE };
+	struct ibmr_err err;
+	uint8_t byte;
+
+	counts_are(lazy, 0, 0, 0);
+	counts_are(a, -1, -1, -1);
+	OK(ask(&r, 1, IBMR_ADVICE_WRITE, &err));
+	counts_are(lazy, 0, 8, 0);
+	bytes_of(lazy)[0] = 7;
+	assert_int_equal(madvise(bytes_of(lazy), 4 * PAGE, MADV_DONTNEED), 0);
+	counts_are(lazy, 0, 8, 4);
+	OK(ask(&r, 1, IBMR_ADVICE_NO_FAULT, &err));
+	assert_int_equal(info.total.cpu_resident_after, 4);
+	assert_int_equal(info.total.device_mapped_after, 4);
+	OK(ask(&r, 1, IBMR_ADVICE_WRITE, &err));
+	assert_int_equal(info.total.cpu_resident_after, 8);
+	counts_are(lazy, 0, 12, 4);
+	/* and what the device needs without advice it takes by faults */
+	OK(ibmr_mr_read(lazy, 0, &byte, 1, 0, &err));
+	assert_int_equal(byte, 0);
+	OK(ibmr_mr_read(lazy, 9 * PAGE, &byte, 1, 0, &err));
+	counts_are(lazy, 1, 12, 4);
+}
+
+static void read_only_memory_is_prefetched_for_reading(void **state)
+{
+	uint8_t *at = mmap(NULL, 4 * PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct ibmr_mr_spec spec = { .name = "ro",
+				     .mem = IBMR_MEM_CALLER,
+				     .addr = at,
+				     .length = 4 * PAGE,
+				     .access = LW | OD };
+	struct ibmr_range r = { NULL, 0, IBMR_TO_END };
+	struct ibmr_err err;
+
+	OK(ibmr_mr_reg(soft, &spec, &r.mr,
+		       &err)); /* on demand nothing is pinned, so nothing asked */
+	OK(ask(&r, 1, IBMR_ADVICE_READ, &err));
+	assert_int_equal(info.total.cpu_resident_after, 4);
+	REFUSED(ask(&r, 1, IBMR_ADVICE_WRITE, &err), EFAULT, IBMR_E_BAD_ADDRESS);
+	assert_string_equal(err.cause, "read_only");
+	assert_true(err.certain);
+	soft_dereg(r.mr);
+	munmap(at, 4 * PAGE);
+}
+
 static void an_interrupted_prefetch_says_so(void **state)
 {
 	static volatile sig_atomic_t cancel = 1;
@@ -341,6 +401,8 @@ int main(void)
 		T(many_scattered_pieces_go_in_batches),
 		T(ranges_above_4_gib_are_split),
 		T(residency_of_a_file_is_told_by_pagemap),
+		T(pages_dropped_again_are_prefetched_again_and_counted),
+		T(read_only_memory_is_prefetched_for_reading),
 		T(an_interrupted_prefetch_says_so),
 		T(mincore_is_trusted_with_anonymous_memory_only),
 	};

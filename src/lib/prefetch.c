@@ -218,8 +218,8 @@ static void count(const struct ibmri_call *c, struct ibmri_residency *res, const
 {
 	size_t i;
 
-	*ret_cpu = *ret_device = c->ctx->dry ? -1 : 0;
-	for (i = 0; i < t->runs.num && !c->ctx->dry; i++) {
+	*ret_cpu = *ret_device = res ? 0 : -1;
+	for (i = 0; i < t->runs.num && res; i++) {
 		const struct ibmri_piece *p = &t->runs.at[i];
 
 		if (*ret_cpu >= 0)
@@ -484,6 +484,8 @@ int ibmr_mr_prefetch(struct ibmr_ctx *ctx, const struct ibmr_range *ranges, uint
 	struct ibmri_residency res;
 	struct ibmr_pages *pages;
 	struct target *targets;
+	/* counting takes longer than the advice: only for who will look at it */
+	bool counts = !ctx->dry && (ret_pages || ret_info);
 	struct ibmri_call c;
 	uint64_t i;
 	int ret;
@@ -501,7 +503,7 @@ int ibmr_mr_prefetch(struct ibmr_ctx *ctx, const struct ibmr_range *ranges, uint
 	}
 	ibmri_call_start(&c, ctx, ORIGIN, "prefetching", ranges[0].mr);
 	ibmri_residency_open(&res);
-	ret = run(&c, ranges, num, advice, flush, targets, pages, &res, reterr);
+	ret = run(&c, ranges, num, advice, flush, targets, pages, counts ? &res : NULL, reterr);
 	ibmri_residency_close(&res);
 	if (!ret && ret_pages)
 		memcpy(ret_pages, pages, num * sizeof(*pages));

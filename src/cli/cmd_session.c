@@ -342,7 +342,7 @@ static int run(const struct cli *cli)
 		while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
 			;
 	/* a session that lost its device left word of it */
-	strcat(socket, ".lock");
+	snprintf(socket, sizeof(socket), "%s/session.sock.lock", folder);
 	unlink(socket);
 	rmdir(folder);
 	return status;

@@ -32,11 +32,12 @@ bool progress_due(uint64_t *ns)
 static const char *size_text(uint64_t bytes, char *buf, size_t size)
 {
 	static const char *const units[] = { "bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB" };
-	double value = (double)bytes;
 	unsigned unit = 0;
+	double value;
 
-	for (; value >= 1024; value /= 1024)
+	while (unit < 6 && bytes >> 10 * unit >= 1024)
 		unit++;
+	value = (double)bytes / (double)(UINT64_C(1) << 10 * unit);
 	snprintf(buf, size, "%.*f %s", unit && value < 10 ? 1 : 0, value, units[unit]);
 	return buf;
 }

@@ -52,6 +52,11 @@ wire() {
 	wire hostile
 }
 
+@test "a message that does not come to its end is waited for ten seconds" {
+	session
+	wire slow
+}
+
 @test "64 clients at a time end with exactly what they made" {
 	session
 	wire many 64 "${SESSION_SECONDS:-5}"

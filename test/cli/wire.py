@@ -288,6 +288,26 @@ def hostile():
     sys.exit("left behind: %s, %d descriptors, before %d" % (status, fds_now, fds_before))
 
 
+def slow():
+    """A message has its ten seconds, a byte a second or none at all; the others have theirs."""
+    good, dribble, stuck, silent = Session(), Session(), Session(), Session()
+    start = time.monotonic()
+    dribble.sock.send(struct.pack(">I", 1000))
+    stuck.sock.send(b"\0")
+    try:
+        for _ in range(30):
+            dribble.sock.send(b" ")
+            assert good.ask({"do": "show"})["ok"]
+            time.sleep(0.5)
+        sys.exit("a message of 15 seconds")
+    except (BrokenPipeError, ConnectionResetError):
+        pass
+    assert 8 < time.monotonic() - start < 14
+    assert stuck.sock.recv(1) == b""
+    silent.sock.close()
+    assert good.ask({"do": "status"})["result"]["clients"] == 1
+
+
 def messages():
     """What is wrong with a message is said, and the connection goes on."""
     session = Session()

@@ -18,6 +18,7 @@ struct given {
 static int parse_given(const char *arg, json_t *names, struct given *ret_given, struct fail *f)
 {
 	const char *equals = strrchr(arg, '=');
+	char why[sizeof(f->message)];
 	json_t *name;
 	int ret;
 
@@ -35,6 +36,8 @@ static int parse_given(const char *arg, json_t *names, struct given *ret_given, 
 	if (ret) {
 		f->code = FAIL_USAGE;
 		f->has_where = false;
+		memcpy(why, f->message, sizeof(why));
+		fail_message(f, "--mr '%s': %s", arg, why);
 		return ret;
 	}
 	if (!ret_given->length)
@@ -81,7 +84,7 @@ static int add_member(const struct lone_spec *spec, struct session *s, const cha
 	int ret;
 
 	reg.reg.length = given ? given->length : INT64_MAX;
-	if (!given && reg.reg.length > s->caps.max_mr_size)
+	if (!given && s->caps.max_mr_size && reg.reg.length > s->caps.max_mr_size)
 		reg.reg.length = s->caps.max_mr_size;
 	reg.reg.access = (access & IBMR_ACCESS_FILL) | IBMR_ACCESS_LOCAL_WRITE;
 	ret = internal_step(s, &reg, f);
@@ -90,6 +93,24 @@ static int add_member(const struct lone_spec *spec, struct session *s, const cha
 		return ret;
 	}
 	return spec->note ? spec->note(spec->arg, name, given, f) : 0;
+}
+
+static int unknown_given(const struct step_fill *fill, const char *name, struct fail *f)
+{
+	const char **names = calloc(fill->num, sizeof(*names));
+	const char *nearest;
+	size_t i;
+
+	fail_set(f, FAIL_USAGE, "--mr '%s': the spec names no such MR", name);
+	if (!names) /* the hint is a courtesy; the error stands without it */
+		return -EINVAL;
+	for (i = 0; i < fill->num; i++)
+		names[i] = fill->entries[i].mr;
+	nearest = spec_nearest(name, names, fill->num);
+	if (nearest)
+		fail_hint(f, "did you mean '%s'?", nearest);
+	free(names);
+	return -EINVAL;
 }
 
 /* Members for all entries. */
@@ -120,8 +141,7 @@ static int add_members(const struct lone_spec *spec, struct session *s,
 	}
 	for (g = 0; g < num; g++)
 		if (!givens[g].used)
-			return fail_set(f, FAIL_USAGE, "--mr '%s': the spec names no such MR",
-					givens[g].name);
+			return unknown_given(fill, givens[g].name, f);
 	return 0;
 }
 

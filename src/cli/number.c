@@ -68,8 +68,10 @@ static const char *parse(const char *text, size_t len, uint64_t *ret_number)
 	if (*digits == '0' && c - digits > 1)
 		return "numbers have no leading zeros";
 	shift = unit_shift(c, end - c);
-	if (shift < 0 || (shift && base == 16))
-		return "not a number";
+	if (shift && base == 16)
+		return "hex digits take no unit";
+	if (shift < 0)
+		return "the units are KiB, MiB, GiB and TiB, directly behind an integer";
 	if (shift && v > UINT64_MAX >> shift)
 		return "does not fit in 64 bits";
 	*ret_number = v << shift;

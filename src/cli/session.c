@@ -64,8 +64,12 @@ static int open_ctx(const struct session_opts *opts, struct ibmr_ctx **ret_ctx, 
 	if (!rc)
 		return 0;
 	session_fail(&err, rc, NULL, reterr);
-	if (reterr->code == FAIL_NO_DEVICE && !reterr->hint[0])
+	if (reterr->code != FAIL_NO_DEVICE || reterr->hint[0])
+		return rc;
+	if (!opts->device)
 		fail_hint(reterr, "--device soft0 uses the software device");
+	else
+		fail_hint(reterr, "ibmr devices lists all; soft0 is the software device");
 	return rc;
 }
 

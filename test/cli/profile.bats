@@ -56,6 +56,10 @@ refused() {
 	plan '{"do":"create","mr":"x","max_klms":64}'
 	good check --target ./p.json plan.json
 	holds '.result.target == "soft0"'
+	# 0 is what a device does not say
+	jq '.max_mr_size = 0 | .max_depth = 0' p.json >q.json
+	good check --target q.json "$top/man/examples/specs/pair.json"
+	good check --target q.json "$top/man/examples/halo-faces.json"
 	soft0 umr=0
 	save
 	bad 4 unsupported check --target p.json plan.json

@@ -74,7 +74,6 @@ tells() {
 }
 
 @test "unsupported: what later versions bring" {
-	row 4 unsupported '{"do":"create","mr":"y","max_klms":9,"split":"auto"}'
 	row 4 unsupported '{"do":"reg","mr":"y","attach":"z"}'
 	row 4 unsupported '{"do":"reg","mr":"y","length":9,"access":["shared_user_read"]}'
 	tells '.cause == "library"'

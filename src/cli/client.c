@@ -62,6 +62,14 @@ static int send_request(int fd, const struct cli *cli, json_t *request,
 	return rc ? lost(f, rc, false) : 0;
 }
 
+static int no_session(struct fail *f)
+{
+	fail_set(f, FAIL_SESSION, "what listens there gives answers that are none of a session");
+	f->cause = "protocol";
+	f->err = EPROTO;
+	return -EPROTO;
+}
+
 static int receive_json(int fd, uint64_t end_ns, json_t **ret_message, struct fail *f)
 {
 	json_error_t error;
@@ -71,7 +79,7 @@ static int receive_json(int fd, uint64_t end_ns, json_t **ret_message, struct fa
 
 	rc = wire_receive(fd, end_ns, &bytes, &size);
 	if (rc)
-		return lost(f, rc, true);
+		return rc == -EBADMSG ? no_session(f) : lost(f, rc, true);
 	*ret_message = json_loadb(bytes, size, 0, &error);
 	free(bytes);
 	return 0;
@@ -111,10 +119,7 @@ int client_receive(int fd, uint64_t end_ns, json_t **ret_reply, struct fail *f)
 		return 0;
 	}
 	json_decref(reply);
-	fail_set(f, FAIL_SESSION, "what listens there gives answers that are none of a session");
-	f->cause = "protocol";
-	f->err = EPROTO;
-	return -EPROTO;
+	return no_session(f);
 }
 
 /* What comes after the last answer of a session is its end. */

@@ -316,6 +316,48 @@ EOF2
 	[ -z "$(ls here)" ]
 }
 
+@test "a session that dies at work: what is known of the request" {
+	soft0 hold=1
+	for signal in KILL:lost TERM:ended; do
+		session
+		good reg a --length 4096 --access "$rights"
+		good session status
+		pid=$(jq .result.pid <<<"$output")
+		"$IBMR" write a --hex 00 --timeout 1m >doc 2>complaint &
+		writer=$!
+		# it is at work when others wait
+		until ! timeout 0.3 "$IBMR" show >busy 2>&1; do :; done
+		kill -s "${signal%:*}" "$pid"
+		status=0
+		wait "$writer" || status=$?
+		status_is 5
+		jq -e ".error.code == \"session\" and .error.cause == \"${signal#*:}\" and (.error.hint | length > 0)" doc
+		gone "$pid"
+	done
+}
+
+@test "what listens there and is no session is named as that" {
+	export IBMR_SOCKET=$PWD/s.sock
+	for answer in protocol:'b"HTTP/1.0 400 no\r\n\r\n"' protocol:'b"\0\0\0\2{}"' \
+		protocol:'b"\0\0\0\1["' lost:'b"\0\0\0\2{"' lost:'b""'; do
+		rm -f s.sock
+		/usr/bin/python3 - "${answer#*:}" <<-'EOF2' &
+		import ast, os, socket, sys
+		listener = socket.socket(socket.AF_UNIX)
+		listener.bind("s.new")
+		listener.listen(1)
+		os.rename("s.new", "s.sock")
+		client, _ = listener.accept()
+		client.recv(65536)
+		client.sendall(ast.literal_eval(sys.argv[1]))
+		EOF2
+		for ((i = 0; i < 100; i++)); do [ ! -S s.sock ] || break; sleep 0.05; done
+		bad 5 session show
+		holds ".error.cause == \"${answer%%:*}\""
+		wait
+	done
+}
+
 @test "a name that is used again means the new MR only" {
 	session
 	good reg a --length 4096 --access "$rights" --init-byte 1
@@ -490,6 +532,14 @@ print(json.loads(s.recv(n, socket.MSG_WAITALL))["error"]["cause"])
 EOF
 	echo "$output"
 	[[ "$output" == not_owner || "$output" == *PermissionError* ]]
+	# a copy of the command where everybody may run it
+	common=$(mktemp -d /tmp/ibmr-common-XXXXXX)
+	chmod 755 "$common"
+	cp "$IBMR" "$common/ibmr"
+	run --separate-stderr setpriv --reuid=65534 --regid=65534 --clear-groups "$common/ibmr" show
+	rm -r "$common"
+	status_is 5
+	holds '.error.cause == "not_owner"'
 	chown nobody "$IBMR_SOCKET"
 	bad 5 session show
 	holds '.error.cause == "not_owner"'

@@ -198,8 +198,7 @@ static int check_bounds(const struct ibmr_layout *in, uint64_t i, struct ibmri_e
 static int check_wire(const struct ibmr_mr *mr, const struct ibmr_layout *in, uint64_t i,
 		      const struct ibmri_entry *e, struct ibmr_err *err)
 {
-	uint64_t most_stride = limit_or(mr->ctx->caps.max_stride, IBMRI_MAX_STRIDE);
-	uint64_t most_entry = ibmri_max_entry(mr->ctx);
+	uint64_t most_entry = ibmri_max_entry(mr->ctx), most_stride;
 
 	if (in->kind == IBMR_LAYOUT_LIST) {
 		if (e->length <= most_entry || may_split(mr, in))
@@ -209,6 +208,7 @@ static int check_wire(const struct ibmr_mr *mr, const struct ibmr_layout *in, ui
 				    " bytes one entry carries",
 				    i, e->length, most_entry);
 	}
+	most_stride = limit_or(mr->ctx->caps.max_stride, IBMRI_MAX_STRIDE);
 	if (e->length > most_stride)
 		return ibmri_refuse(err, IBMR_E_LIMIT, ORIGIN,
 				    "block %" PRIu64 ": length %" PRIu64
@@ -227,7 +227,7 @@ static int add_entry(const struct ibmr_mr *mr, const struct ibmr_layout *in, uin
 {
 	struct ibmri_entry *e = &l->entries[i];
 	uint64_t before = i ? l->entries[i - 1].end : 0;
-	int ret;
+	int ret = 0;
 
 	if (in->kind == IBMR_LAYOUT_LIST)
 		*e = (struct ibmri_entry){ .mr = in->klms[i].mr,
@@ -238,7 +238,9 @@ static int add_entry(const struct ibmr_mr *mr, const struct ibmr_layout *in, uin
 					   .offset = in->blocks[i].offset,
 					   .length = in->blocks[i].length,
 					   .stride = in->blocks[i].stride };
-	ret = check_member(mr, in, e->mr, i, err);
+	/* what was found good one entry before is still */
+	if (!i || e->mr != e[-1].mr)
+		ret = check_member(mr, in, e->mr, i, err);
 	if (!ret)
 		ret = check_bounds(in, i, e, err);
 	if (!ret)

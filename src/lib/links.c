@@ -222,11 +222,13 @@ int ibmri_links_make(struct ibmr_mr *mr, const struct ibmri_layout *l, uint32_t 
 		struct ibmri_link *link = &links[e->mr->mark_value];
 		uint64_t end = entry_end(l, e);
 
+		if (end > link->end)
+			link->end = end;
+		if (link->member)
+			continue;
 		link->user = mr;
 		link->member = e->mr;
 		link->base = e->mr->base;
-		if (end > link->end)
-			link->end = end;
 		t.on_demand |= e->mr->traits.on_demand;
 		t.relaxed |= e->mr->traits.relaxed;
 		if (e->mr->traits.depth + levels > t.depth)

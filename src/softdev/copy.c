@@ -241,7 +241,7 @@ struct place {
 	bool null;
 };
 
-SD_INLINE bool place_next(struct place *p)
+SD_INLINE bool place_next(struct place *p, bool write)
 {
 	do {
 		if (++p->at >= p->end)
@@ -250,8 +250,12 @@ SD_INLINE bool place_next(struct place *p)
 	} while (!p->left);
 	p->va = p->at->va;
 	p->null = is_null(p->at);
-	if (p->left <= AHEAD_BYTES && p->at + AHEAD < p->end)
-		__builtin_prefetch(p->at[AHEAD].va);
+	if (p->left <= AHEAD_BYTES && p->at + AHEAD < p->end) {
+		if (write)
+			__asm__ volatile("prefetchw %0" : : "m"(*p->at[AHEAD].va));
+		else
+			__builtin_prefetch(p->at[AHEAD].va);
+	}
 	return true;
 }
 
@@ -261,7 +265,7 @@ SD_GUARDED static int run_guarded(void *arg)
 	struct place d = { .at = job->dst->at - 1, .end = job->dst->at + job->dst->num };
 	struct place s = { .at = job->src->at - 1, .end = job->src->at + job->src->num };
 
-	while ((d.left || place_next(&d)) && (s.left || place_next(&s))) {
+	while ((d.left || place_next(&d, true)) && (s.left || place_next(&s, false))) {
 		uint64_t step = d.left < s.left ? d.left : s.left;
 
 		if (!d.null) {

@@ -133,12 +133,22 @@ struct sd_mkey *sd_mkey_find_newest(uint32_t key)
 
 /* ---- layouts ----------------------------------------------------------------- */
 
+/* Under sd_lock: the newest of those that are gone, at most 2 MiB, whose memory need not be cleared by the
+ * kernel again for the next fill. */
+static struct sd_layout *spare;
+
 struct sd_layout *sd_layout_new(uint32_t room)
 {
-	struct sd_layout *layout = malloc(sizeof(*layout) + (size_t)room * sizeof(layout->klm[0]));
+	struct sd_layout *layout = spare;
 
+	if (layout && layout->room >= room && layout->room / 2 <= room) {
+		spare = NULL;
+		room = layout->room;
+	} else {
+		layout = malloc(sizeof(*layout) + (size_t)room * sizeof(layout->klm[0]));
+	}
 	if (layout)
-		*layout = (struct sd_layout){ .refs = 1, .cycles = 1 };
+		*layout = (struct sd_layout){ .refs = 1, .room = room, .cycles = 1 };
 	return layout;
 }
 
@@ -151,8 +161,10 @@ struct sd_layout *sd_layout_get(struct sd_layout *layout)
 
 void sd_layout_put(struct sd_layout *layout)
 {
-	if (layout && !--layout->refs)
-		free(layout);
+	if (!layout || --layout->refs)
+		return;
+	free(spare);
+	spare = layout;
 }
 
 /* Padding behind the last entry has no length. */
@@ -171,28 +183,25 @@ static uint64_t uniform_length(const struct sd_layout *layout)
 	return i == layout->num ? one : 0;
 }
 
+/* cycles are 2^32 at most, strides 2^16 and lengths 2^31: only an address can make a sum wrap. */
 static bool find_extent(struct sd_layout *layout)
 {
+	uint64_t lowest = UINT64_MAX, highest = 0, last_cycle = layout->cycles - 1;
 	const struct sd_klm *end = layout->klm + layout->num;
 
-	layout->lowest = UINT64_MAX;
-	layout->highest = 0;
 	for (const struct sd_klm *klm = layout->klm; klm < end; klm++) {
-		uint64_t last;
+		uint64_t past = klm->addr + last_cycle * klm->stride + klm->bytes;
 
 		if (!klm->bytes)
 			continue;
-		if (klm->key != layout->klm[0].key ||
-		    __builtin_mul_overflow(klm->stride, layout->cycles - 1, &last) ||
-		    __builtin_add_overflow(last, klm->addr, &last) ||
-		    __builtin_add_overflow(last, klm->bytes, &last))
+		if (klm->key != layout->klm[0].key || past < klm->addr)
 			return false;
-		if (klm->addr < layout->lowest)
-			layout->lowest = klm->addr;
-		if (last > layout->highest)
-			layout->highest = last;
+		lowest = klm->addr < lowest ? klm->addr : lowest;
+		highest = past > highest ? past : highest;
 	}
-	return layout->highest;
+	layout->lowest = lowest;
+	layout->highest = highest;
+	return highest;
 }
 
 void sd_layout_seal(struct sd_layout *layout)

@@ -18,7 +18,7 @@ struct sd_klm {
 struct sd_layout {
 	unsigned int refs;
 	bool repeat;
-	uint32_t num;
+	uint32_t num, room;
 	uint64_t uniform; /* the length of all entries, of the last at most; 0: they differ */
 	uint64_t cycles;  /* 1 for a list */
 	bool alone;	  /* all entries name one key and lie in [lowest, highest) of it */

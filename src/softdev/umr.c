@@ -84,16 +84,19 @@ static int parse_repeat(const struct mlx5_wqe_umr_repeat_block_seg *head, uint32
 static int parse_list(const struct mlx5_wqe_umr_klm_seg *seg, uint32_t octowords,
 		      struct sd_layout *layout)
 {
-	for (uint32_t i = 0; i < octowords; i++) {
-		struct sd_klm klm = {
-			.addr = be64toh(seg[i].address),
-			.key = be32toh(seg[i].mkey),
-			.bytes = be32toh(seg[i].byte_count),
-		};
+	uint64_t end = 0; /* of 2^16 times 2^31 bytes at most */
 
-		if (klm.bytes > INT32_MAX || klm.key == REPEAT_MARK || !add_klm(layout, klm))
+	for (uint32_t i = 0; i < octowords; i++) {
+		uint32_t bytes = be32toh(seg[i].byte_count), key = be32toh(seg[i].mkey);
+
+		if (bytes > INT32_MAX || key == REPEAT_MARK)
 			return -EINVAL;
+		end += bytes;
+		layout->klm[i] = (struct sd_klm){
+			.addr = be64toh(seg[i].address), .end = end, .key = key, .bytes = bytes
+		};
 	}
+	layout->num = octowords;
 	return 0;
 }
 

@@ -39,8 +39,11 @@ static int copy_all(int from, int to, const char *name, const struct bound *boun
 		if (seen && progress_due(&next_ns))
 			progress_show(copied, 0);
 		n = patient_read(from, part, sizeof(part), name, bound, f);
-		rc = n < 0 ? (int)n : patient_write(to, part, (size_t)n, name, bound, f);
-		copied += (uint64_t)n;
+		if (n < 0)
+			rc = (int)n;
+		else
+			rc = patient_write(to, part, (size_t)n, name, bound, f);
+		copied += n > 0 ? (uint64_t)n : 0;
 	}
 	progress_end();
 	return rc;

@@ -97,7 +97,7 @@ static int add_member(const struct lone_spec *spec, struct session *s, const cha
 
 static int unknown_given(const struct step_fill *fill, const char *name, struct fail *f)
 {
-	const char **names = calloc(fill->num, sizeof(*names));
+	const char **names = calloc(fill->num + 1, sizeof(*names));
 	const char *nearest;
 	size_t i;
 

@@ -198,7 +198,8 @@ static int find_and_open(struct ibmr_ctx *ctx, const char *name, struct ibmr_err
 	}
 	if (!list) {
 		ret = ibmri_failed(err, IBMR_E_NO_DEVICE, "ibv_get_device_list", ENOSYS,
-				   "no RDMA device: the kernel offers none (no " WHERE ")");
+				   "no RDMA device%s%s%s: the kernel offers none (no " WHERE ")",
+				   name ? " '" : "", name ? name : "", name ? "'" : "");
 		ibmri_err_cause(err, "no_kernel_support");
 		return ret;
 	}

@@ -12,7 +12,7 @@
 #include "../../../src/lib/ibmr.h"
 #include "../../../src/softdev/soft0.h"
 
-#define MOST   2000000 /* mappings that take a bearable time to make */
+#define MOST   2000000ul /* mappings that take a bearable time to make */
 #define LITTLE 16
 
 static uint8_t *pages;

@@ -26,11 +26,14 @@ declared 'ib[mv]r\{0,1\}_exp_' src/lib/infiniband/verbs_exp.h >"$lists/exp"
 sort -u "$lists/header" "$lists/exp" >"$lists/headers"
 sed -n 's/^[[:space:]]*\(ib[mv][a-z0-9_]*\);.*/\1/p' src/lib/libibmr.map | sort -u >"$lists/map"
 grep -oE '^\.(Fo|Fn|Ft .*Fn) "?ibmr_[a-z0-9_]+' man/libibmr.3 | grep -oE 'ibmr_[a-z0-9_]+$' | sort -u >"$lists/man"
+grep -ohE '^\.F[no] "?(int|void \*|struct [a-z_]+ \*)?"? ?ib(mr|v)_exp_[a-z0-9_]+' man/ibv_exp_*.3 man/libibmr-exp.7 |
+	grep -oE 'ib(mr|v)_exp_[a-z0-9_]+$' | sort -u >"$lists/exp-man"
 [ -s "$lists/so" ] || { echo 'libibmr.so exports nothing'; found=1; }
 grep -v '^IBMR_' "$lists/so" >"$lists/names"
 same headers "$lists/headers" libibmr.so "$lists/names"
 same headers "$lists/headers" libibmr.map "$lists/map"
 same ibmr.h "$lists/header" 'libibmr(3)' "$lists/man"
+same verbs_exp.h "$lists/exp" 'ibv_exp_*(3) and libibmr-exp(7)' "$lists/exp-man"
 
 softdev=$(find "$build/src/softdev" -maxdepth 1 -name 'lib*.so' | head -n 1)
 exported "$softdev" | grep '^soft0_' >"$lists/soft0"

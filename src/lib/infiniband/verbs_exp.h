@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The memory-region part of the experimental verbs that MLNX_OFED's libibverbs had until release 4.9,
+ * The memory-region part of the experimental verbs that MLNX_OFED's libibverbs had before release 5,
  * for programs that were written to it, on the libibverbs of today. Names, types, order, sizes and values
  * are those of release 4.6's <infiniband/verbs_exp.h> (x86-64), which test/exp compares one by one;
  * declarations, comments and implementation are this project's. What differs from the old library

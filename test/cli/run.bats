@@ -209,3 +209,17 @@ load helpers
 	good run plan.json
 	holds '.steps[0].result.mr.name == "größe µ"'
 }
+
+@test "a device that is pulled out is told as that by each step, and everything is let go of" {
+	export LSAN_OPTIONS="${LSAN_OPTIONS:+$LSAN_OPTIONS:}suppressions=$top/test/sweep/leaks-of-others"
+	soft0 "gone=reg_mr:2,counters=$PWD/counters"
+	plan "$reg_a" "$create_x" "$fill_x" '{"do":"reg","mr":"b","length":4096}' \
+		'{"do":"read","mr":"x","length":8}' '{"do":"invalidate","mr":"x"}' \
+		'{"do":"read","mr":"a","offset":5000,"length":8}' '{"do":"dereg","mr":"a"}'
+	bad 1 no_device run --keep-going plan.json
+	holds '.error.cause == "device_gone" and .error.message == "device soft0 is gone: it was pulled out, or failed" and
+		[.steps[].error | .code, .cause] == [null, null, null, null, null, null,
+			"no_device", "device_gone", "no_device", "device_gone", "no_device", "device_gone",
+			"range", null, null, null]'
+	grep -qx 'live.context 0' counters
+}

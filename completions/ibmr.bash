@@ -57,7 +57,7 @@ _ibmr_values() {
 		;;
 	--format) echo 'json jsonl text' ;;
 	--target) echo 'mlx5 rxe soft0' ;;
-	--access) echo 'local_write remote_write remote_read remote_atomic mw_bind on_demand relaxed_ordering hugetlb' ;;
+	--access) echo 'local_write remote_write remote_read remote_atomic mw_bind on_demand relaxed_ordering hugetlb shared_user_read shared_user_write shared_group_read shared_group_write shared_other_read shared_other_write' ;;
 	--advice) echo 'read write no_fault' ;;
 	--flush) echo 'true false' ;;
 	--from | --to) _ibmr_mrs ;;

@@ -19,7 +19,7 @@ end
 # Access words behind the last comma.
 function __ibmr_access
     set -l given (string match -r '.*,' -- (commandline -ct))
-    for word in local_write remote_write remote_read remote_atomic mw_bind on_demand relaxed_ordering hugetlb
+    for word in local_write remote_write remote_read remote_atomic mw_bind on_demand relaxed_ordering hugetlb shared_user_read shared_user_write shared_group_read shared_group_write shared_other_read shared_other_write
         echo $given$word
     end
 end
@@ -87,7 +87,7 @@ complete -c ibmr -n '__fish_seen_subcommand_from read' -l offset -x -d 'from the
 complete -c ibmr -n '__fish_seen_subcommand_from read' -l to-file -r -F -d 'write the bytes there; -: to standard output'
 complete -c ibmr -n '__fish_seen_subcommand_from read' -l unchecked -d 'leave it to the device to refuse'
 complete -c ibmr -n '__fish_seen_subcommand_from reg' -l access -x -a '(__ibmr_access)' -d 'rights, comma separated; see ibmr-spec(5)'
-complete -c ibmr -n '__fish_seen_subcommand_from reg' -l attach -x -d 'an MR shared by another process'
+complete -c ibmr -n '__fish_seen_subcommand_from reg' -l attach -x -d 'the shared name of an MR, of any process'
 complete -c ibmr -n '__fish_seen_subcommand_from reg' -l create -d 'make the file, or lengthen it; needs map shared'
 complete -c ibmr -n '__fish_seen_subcommand_from reg' -l file -r -F -d 'a file\'s bytes; - is standard input for write'
 complete -c ibmr -n '__fish_seen_subcommand_from reg' -l file-offset -x -d 'where in the file the MR begins'

@@ -26,6 +26,7 @@ static const char *const mr_members[] = { "name",
 					  "relaxed_ordering_asked",
 					  "relaxed_ordering_in_effect",
 					  "odp_pages",
+					  "attach",
 					  NULL };
 static const char *const mr_name[] = { "mr", NULL };
 static const char *const prefetch_result[] = { "advice",

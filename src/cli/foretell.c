@@ -50,6 +50,7 @@ static bool is_member_foretold(const char *name)
 					     "keys",
 					     "relaxed_ordering_asked",
 					     "relaxed_ordering_in_effect",
+					     "attach",
 					     "pieces",
 					     "places",
 					     "complete" };

@@ -76,7 +76,7 @@ json_t *result_mr(const struct ibmr_mr *mr)
 	has_layout = info.state == IBMR_STATE_REGISTERED || info.state == IBMR_STATE_FILLED;
 	return json_pack(
 		"{s:{s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:b, "
-		"s:o, s:o}}",
+		"s:o, s:o, s:s?}}",
 		"mr", "name", info.name, "kind", info.indirect ? "indirect" : "direct", "state",
 		states[info.state], "lkey", result_hex(info.lkey), "rkey", result_hex(info.rkey),
 		"base", has_layout ? result_hex(info.base) : json_null(), "length",
@@ -92,7 +92,7 @@ json_t *result_mr(const struct ibmr_mr *mr)
 		info.keys ? json_integer((json_int_t)info.keys) : json_null(),
 		"relaxed_ordering_asked", (int)info.relaxed_asked, "relaxed_ordering_in_effect",
 		info.relaxed_in_effect < 0 ? json_null() : json_boolean(info.relaxed_in_effect),
-		"odp_pages", odp_counts(mr, &info));
+		"odp_pages", odp_counts(mr, &info), "attach", info.attach);
 }
 
 /* ---- devices ----------------------------------------------------------------- */

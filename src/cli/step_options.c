@@ -21,7 +21,7 @@ static const struct words {
 	{ "map", "HOW", "private (default), or shared: writes reach the file" },
 	{ "create", NULL, "Make the file, or lengthen it; needs map shared" },
 	{ "hugepages", "SIZE", "In huge pages of this size, e.g. 2MiB" },
-	{ "attach", "NAME", "An MR shared by another process" },
+	{ "attach", "NAME", "The shared name of an MR, of any process" },
 	{ "access", "WORDS", "Rights, comma separated; see ibmr-spec(5)" },
 	{ "init-ramp", "N", "Memory begins as bytes N, N+1, ..., modulo 256" },
 	{ "init-byte", "N", "Memory begins as bytes that all are N" },

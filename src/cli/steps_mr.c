@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The steps that make, fill, prefetch and release MRs. */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -11,18 +12,6 @@
 #include "session.h"
 
 static const struct at at_mr = { .name = "mr" };
-
-/* What the form allows and no part of this version does. */
-static int refuse_later(struct fail *f, const char *member, const char *text)
-{
-	const struct at at = { .name = member };
-
-	fail_set(f, FAIL_UNSUPPORTED, "%s", text);
-	f->cause = "library";
-	f->err = EOPNOTSUPP;
-	fail_at(f, &at);
-	return -EOPNOTSUPP;
-}
 
 /* ---- reg ---------------------------------------------------------------------- */
 
@@ -90,6 +79,35 @@ static int init_memory(struct session *s, const struct step_data *init, const st
 	return rc;
 }
 
+/* The rights of others are those of what is made here, and of nothing else. */
+static int check_share(const struct step_reg *reg, struct fail *f)
+{
+	const struct at at = { .name = "access" };
+	const char *what = reg->attach	    ? "what is attached to has its maker's"
+			   : reg->file	    ? "a file has its own"
+			   : reg->hugepages ? "huge pages have no name"
+			   : reg->all	    ? "an address space is nobody else's"
+					    : NULL;
+
+	if (!reg->share || !what)
+		return 0;
+	fail_set(f, FAIL_ACCESS, "shared_* rights are for memory that reg makes: %s", what);
+	f->cause = "flag_not_carried";
+	f->err = EACCES;
+	fail_at(f, &at);
+	return -EACCES;
+}
+
+static unsigned share_mode(unsigned share)
+{
+	static const unsigned modes[] = { 0400, 0200, 0040, 0020, 0004, 0002 };
+	unsigned mode = 0, i;
+
+	for (i = 0; i < sizeof(modes) / sizeof(modes[0]); i++)
+		mode |= share >> i & 1 ? modes[i] : 0;
+	return mode;
+}
+
 static void reg_spec(const struct session *s, const struct step *step, const char *path,
 		     struct ibmr_mr_spec *spec)
 {
@@ -99,6 +117,8 @@ static void reg_spec(const struct session *s, const struct step *step, const cha
 		.name = step->mr,
 		.mem = reg->all		? IBMR_MEM_ALL
 		       : reg->file	? IBMR_MEM_FILE
+		       : reg->attach	? IBMR_MEM_ATTACH
+		       : reg->share	? IBMR_MEM_SHARED
 		       : reg->hugepages ? IBMR_MEM_HUGE
 					: IBMR_MEM_ANON,
 		.length = reg->length,
@@ -106,6 +126,8 @@ static void reg_spec(const struct session *s, const struct step *step, const cha
 		.huge_page_size = reg->hugepages,
 		.path = path,
 		.file_offset = reg->file_offset,
+		.share_mode = share_mode(reg->share),
+		.attach = reg->attach,
 		.file_flags = (reg->map_shared ? IBMR_FILE_SHARED : 0u) |
 			      (reg->create ? IBMR_FILE_CREATE : 0u),
 	};
@@ -135,10 +157,19 @@ static int name_mr(struct session *s, const char *name, struct ibmr_mr *mr,
 static void note_file(const struct session *s, struct object *object, const struct step_reg *reg,
 		      const char *path)
 {
+	struct ibmr_mr_info info;
+	char shared[128];
 	struct stat st;
 
-	if (!path || !reg->map_shared || (s->lent ? fstat(s->lent->file.fd, &st) : stat(path, &st)))
+	ibmr_mr_query(object->mr, &info);
+	if (info.attach) {
+		snprintf(shared, sizeof(shared), "/dev/shm/ibmr-%s", info.attach);
+		if (stat(shared, &st))
+			return;
+	} else if (!path || !reg->map_shared ||
+		   (s->lent ? fstat(s->lent->file.fd, &st) : stat(path, &st))) {
 		return;
+	}
 	object->shared_file = true;
 	object->dev = st.st_dev;
 	object->ino = st.st_ino;
@@ -187,10 +218,9 @@ int step_reg(struct session *s, const struct step *step, struct reply *reply)
 	rc = session_free_name(s, step->mr, f);
 	if (rc)
 		return rc;
-	if (step->reg.attach)
-		return refuse_later(f, "attach", "attach: shared MRs are not in this version");
-	if (step->reg.share)
-		return refuse_later(f, "access", "shared_*: shared MRs are not in this version");
+	rc = check_share(&step->reg, f);
+	if (rc)
+		return rc;
 	rc = session_room(s, locked_by(&step->reg), f);
 	if (rc)
 		return rc;

@@ -225,6 +225,8 @@ enum ibmr_mem {
 	IBMR_MEM_HUGE,	 /* the same in huge pages of huge_page_size */
 	IBMR_MEM_FILE,	 /* a file's bytes [file_offset, file_offset + length) */
 	IBMR_MEM_ALL, /* the whole address space: an implicit MR, on demand; length is not used */
+	IBMR_MEM_SHARED, /* zeroed named memory that others may attach, as share_mode says */
+	IBMR_MEM_ATTACH, /* all of the shared memory attach; to be written with local_write only */
 };
 
 enum ibmr_file_flags {
@@ -243,6 +245,8 @@ struct ibmr_mr_spec {
 	const char *path;
 	uint64_t file_offset; /* any; need not be page aligned */
 	unsigned file_flags;
+	unsigned share_mode; /* of SHARED: as of a file, within 0666. It needs a name */
+	const char *attach;  /* of ATTACH: what the maker's ibmr_mr_info says */
 	int fd; /* with OPEN: the caller's, which may be closed afterwards; or -errno: opening failed */
 };
 
@@ -342,7 +346,9 @@ struct ibmr_mr_info {
 	uint64_t keys;	 /* device keys that an indirect MR uses: its own, and a tree's; else 0 */
 	uint64_t locked_bytes; /* whole pages this MR locks; 0 when on demand or indirect */
 	uint64_t users;	       /* filled indirect MRs that point at it, each counted once */
-	void *addr;	       /* direct: its memory (NULL in a dry ctx); indirect: NULL */
+	const char *
+		attach; /* the name of shared memory, "uid.name", valid while the MR is; else NULL */
+	void *addr;	/* direct: its memory (NULL in a dry ctx); indirect: NULL */
 };
 
 /* Pages of an on-demand MR since it was made; -1: the device does not count them. */

@@ -169,6 +169,10 @@ int ibmri_mem_get(struct ibmr_ctx *ctx, const struct ibmr_mr_spec *spec, struct 
 		return get_anon(ctx, spec, ret_mem, ret_length, err);
 	case IBMR_MEM_HUGE:
 		return get_huge(ctx, spec, ret_mem, ret_length, err);
+	case IBMR_MEM_SHARED:
+		return ibmri_shared_get(ctx, spec, ret_mem, ret_length, err);
+	case IBMR_MEM_ATTACH:
+		return ibmri_attach_get(ctx, spec, ret_mem, ret_length, err);
 	case IBMR_MEM_FILE:
 		return ibmri_file_get(ctx, spec, ret_mem, ret_length, err);
 	case IBMR_MEM_ALL:
@@ -183,5 +187,6 @@ void ibmri_mem_put(struct ibmri_mem *mem)
 {
 	if (mem->map)
 		munmap(mem->map, mem->map_length);
+	ibmri_shared_put(mem);
 	memset(mem, 0, sizeof(*mem));
 }

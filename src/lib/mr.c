@@ -131,6 +131,7 @@ void ibmr_mr_query(const struct ibmr_mr *mr, struct ibmr_mr_info *ret_info)
 		.form = mr->form,
 		.locked_bytes = mr->locked_bytes,
 		.users = mr->num_users,
+		.attach = mr->mem.id,
 		.addr = mr->indirect || mr->ctx->dry ? NULL : mr->mem.addr,
 	};
 

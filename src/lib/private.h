@@ -6,7 +6,8 @@
  *   data.c prefetch.c translate.c
  *   indirect.c mr.c ctx.c                      the public calls
  *   queue.c pair.c pool.c caps.c               what a device is made to do for them
- *   cause.c limits.c pages.c mem.c file.c      the machine: memory, pages, files, limits
+ *   cause.c limits.c pages.c
+ *   mem.c file.c shared.c                      the machine: memory, pages, files, limits
  *   layout.c umr.c access.c err.c              pure: no I/O, no verbs calls
  */
 #ifndef IBMR_PRIVATE_H
@@ -123,6 +124,8 @@ struct ibmri_mem {
 	bool made;   /* the file was not there */
 	bool longer; /* the file was old_size bytes long */
 	uint64_t old_size;
+	char *id; /* of shared memory, ours or another's; else NULL */
+	int lock; /* with id: the descriptor of what we made; -1: another made it */
 };
 
 struct ibmri_entry {
@@ -382,6 +385,15 @@ int ibmri_mem_get(struct ibmr_ctx *ctx, const struct ibmr_mr_spec *spec, struct 
 void ibmri_mem_put(struct ibmri_mem *mem);
 /* A length that mmap can be asked for. */
 int ibmri_mem_length(uint64_t length, struct ibmr_err *err);
+
+/* ---- shared.c ------------------------------------------------------------------ */
+
+int ibmri_shared_get(struct ibmr_ctx *ctx, const struct ibmr_mr_spec *spec,
+		     struct ibmri_mem *ret_mem, uint64_t *ret_length, struct ibmr_err *err);
+int ibmri_attach_get(struct ibmr_ctx *ctx, const struct ibmr_mr_spec *spec,
+		     struct ibmri_mem *ret_mem, uint64_t *ret_length, struct ibmr_err *err);
+/* Of any memory: what is shared gives its name back. */
+void ibmri_shared_put(struct ibmri_mem *mem);
 
 /* ---- file.c ------------------------------------------------------------------- */
 

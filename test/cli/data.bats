@@ -118,6 +118,36 @@ crc() { # of standard input
 	holds '.steps[4].result | .to == "b" and .from == "x" and .length == 3 and .to_offset == 1 and .from_offset == 49'
 }
 
+@test "shared memory: the same bytes in two MRs, and its name goes with its maker" {
+	local name=s$$ id
+	id=$(id -u).$name
+	local share='{"do":"reg","mr":"'"$name"'","length":4096,"access":["local_write","remote_write","remote_read","shared_user_read","shared_group_read"],"init":{"ramp":0},"expect":{"mr":{"attach":"'"$id"'"}}}'
+	plan "$share" '{"do":"reg","mr":"b","attach":"'"$id"'",'"$rw"',"expect":{"mr":{"length":4096,"attach":"'"$id"'"}}}' \
+		'{"do":"write","mr":"b","offset":5,"hex":"ff"}' '{"do":"read","mr":"'"$name"'","offset":4,"length":3,"expect":{"hex":"04ff06"}}' \
+		"$create_x" '{"do":"fill","mr":"x","layout":"list",'"$rw"',"klms":[{"mr":"b","length":16},{"mr":"'"$name"'","offset":8,"length":16}]}' \
+		'{"do":"verify","mr":"x","expect":{"bytes":32,"restored":true,"not_checked":[]}}' \
+		'{"do":"dereg","mr":"x"}' '{"do":"dereg","mr":"'"$name"'"}' '{"do":"read","mr":"b","offset":5,"length":1,"expect":{"hex":"ff"}}' \
+		'{"do":"reg","mr":"c","attach":"'"$id"'","expect":{"error":"io"}}'
+	good check plan.json
+	good run plan.json
+	[ ! -e "/dev/shm/ibmr-$id" ]
+}
+
+@test "shared memory between a session and a run" {
+	local name=t$$ id
+	id=$(id -u).$name
+	session
+	good reg "$name" --length 64KiB --access local_write,remote_read,shared_user_read
+	holds ".result.mr.attach == \"$id\""
+	[ "$(stat -c %a "/dev/shm/ibmr-$id")" = 400 ]
+	bad 1 io reg "again" --attach "$id.none"
+	plan '{"do":"reg","mr":"in","attach":"'"$id"'","access":["remote_read"]}' '{"do":"read","mr":"in","length":2,"expect":{"hex":"0000"}}' \
+		'{"do":"reg","mr":"'"$name"'","length":1,"access":["shared_user_read"],"expect":{"error":"io"}}'
+	good run plan.json
+	good dereg "$name"
+	[ ! -e "/dev/shm/ibmr-$id" ]
+}
+
 @test "atomics" {
 	plan '{"do":"reg","mr":"a","length":64,"access":["local_write","remote_write","remote_read","remote_atomic"]}' \
 		'{"do":"fetch_add","mr":"a","offset":8,"add":"0xffffffffffffffff","expect":{"old":"0x0"}}' \

@@ -73,12 +73,6 @@ tells() {
 		"$reg_lazy" "$create_x"
 }
 
-@test "unsupported: what later versions bring" {
-	row 4 unsupported '{"do":"reg","mr":"y","attach":"z"}'
-	row 4 unsupported '{"do":"reg","mr":"y","length":9,"access":["shared_user_read"]}'
-	tells '.cause == "library"'
-}
-
 @test "no_such_mr, wherever a name stands" {
 	row 1 no_such_mr '{"do":"dereg","mr":"aa"}' "$reg_a"
 	tells '.errno == "ENOENT"'
@@ -185,6 +179,12 @@ tells() {
 	row 1 access '{"do":"fill","mr":"x","layout":"list",'"$rw"',"klms":[{"mr":"a"},{"mr":"plain"}]}' "$reg_a" "$reg_plain" "$create_x"
 	tells '.where == "/klms/1"'
 	row 1 access '{"do":"prefetch","mr":"ro","advice":"write"}' '{"do":"reg","mr":"ro","length":4096,"access":["on_demand"]}'
+	row 1 access '{"do":"reg","mr":"y","attach":"0.none","access":["shared_user_read"]}'
+	row 1 access '{"do":"reg","mr":"y","file":"f","access":["shared_user_read"]}'
+	row 1 access '{"do":"reg","mr":"y","length":9,"hugepages":"2MiB","access":["shared_user_read"]}'
+	row 1 io '{"do":"reg","mr":"y","attach":"0.none"}'
+	tells '.sys_errno == "ENOENT" and .origin == "shm_open"'
+	row 1 limit '{"do":"reg","mr":"'"$(printf '%064d' 0)"'","length":9,"access":["shared_user_read"]}'
 }
 
 @test "not_on_demand" {

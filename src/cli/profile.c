@@ -19,7 +19,7 @@
 struct record {
 	uint64_t profile;
 	const char *name, *driver, *fw;
-	bool software, odp, umr, repeat_on_demand, atomics;
+	bool software, odp, odp_implicit, umr, repeat_on_demand, atomics;
 	uint64_t max_mr_size, max_klms, inline_klms, max_depth, max_stride, max_entry;
 	unsigned prefetch;
 };
@@ -32,6 +32,7 @@ enum {
 	BIT_SOFTWARE,
 	BIT_MAX_MR_SIZE,
 	BIT_ODP,
+	BIT_ODP_IMPLICIT,
 	BIT_PREFETCH,
 	BIT_ATOMICS,
 	BIT_UMR,
@@ -63,6 +64,7 @@ static const struct member members[] = {
 	MUST(software, BOOL, BIT_SOFTWARE),
 	MUST(max_mr_size, NUMBER, BIT_MAX_MR_SIZE),
 	MUST(odp, BOOL, BIT_ODP),
+	MEMBER(odp_implicit, BOOL, BIT_ODP_IMPLICIT),
 	MEMBER(prefetch, WORD, BIT_PREFETCH, .required = true, .words = prefetch_words),
 	MUST(atomics, BOOL, BIT_ATOMICS),
 	MUST(umr, BOOL, BIT_UMR),
@@ -88,16 +90,17 @@ static char *make_text(const struct ibmr_caps *c, bool software)
 	json_t *doc;
 	char *text;
 
-	doc = json_pack("{s:i, s:s, s:s*, s:s*, s:b, s:o, s:b, s:s, s:b, s:b, s:I, s:I, s:I, s:I, "
-			"s:I, s:b}",
-			"profile", VERSION, "name", c->name, "driver", or_null(c->driver), "fw",
-			or_null(c->fw), "software", (int)software, "max_mr_size",
-			result_hex(c->max_mr_size), "odp", (int)c->odp, "prefetch", prefetch,
-			"atomics", (int)c->atomics, "umr", (int)c->umr, "max_klms",
-			(json_int_t)c->max_klms, "inline_klms", (json_int_t)c->inline_klms,
-			"max_depth", (json_int_t)c->max_depth, "max_stride",
-			(json_int_t)c->max_stride, "max_entry", (json_int_t)c->max_entry,
-			"repeat_on_demand", (int)c->repeat_on_demand);
+	doc = json_pack(
+		"{s:i, s:s, s:s*, s:s*, s:b, s:o, s:b, s:b, s:s, s:b, s:b, s:I, s:I, s:I, s:I, "
+		"s:I, s:b}",
+		"profile", VERSION, "name", c->name, "driver", or_null(c->driver), "fw",
+		or_null(c->fw), "software", (int)software, "max_mr_size",
+		result_hex(c->max_mr_size), "odp", (int)c->odp, "odp_implicit",
+		(int)c->odp_implicit, "prefetch", prefetch, "atomics", (int)c->atomics, "umr",
+		(int)c->umr, "max_klms", (json_int_t)c->max_klms, "inline_klms",
+		(json_int_t)c->inline_klms, "max_depth", (json_int_t)c->max_depth, "max_stride",
+		(json_int_t)c->max_stride, "max_entry", (json_int_t)c->max_entry,
+		"repeat_on_demand", (int)c->repeat_on_demand);
 	text = doc ? json_dumps(doc, JSON_INDENT(2)) : NULL;
 	json_decref(doc);
 	return text;
@@ -197,6 +200,8 @@ static int parse(const json_t *doc, struct ibmr_caps *ret_caps, struct fail *f)
 	*ret_caps = (struct ibmr_caps){
 		.max_mr_size = r.max_mr_size,
 		.odp = r.odp,
+		.odp_implicit = r.odp_implicit,
+		.prefetch_needs_write = r.driver && !strcmp(r.driver, "rxe"),
 		.umr = r.umr,
 		.max_klms = (uint32_t)r.max_klms,
 		.inline_klms = (uint32_t)r.inline_klms,

@@ -31,7 +31,7 @@ refused() {
 
 @test "what was saved on soft0 answers as the target soft0 does" {
 	save
-	for document in "$top"/man/examples/*.json "$top"/man/examples/specs/*.json "$top"/test/cases/fr*/plan.json; do
+	for document in "$top"/man/examples/*.json "$top"/man/examples/specs/*.json "$top"/test/cases/{fr*,implicit-*}/plan.json; do
 		cd "${document%/*}"
 		ibmr check --target soft0 "$document"
 		jq -S 'del(.elapsed_us)' <<<"$output" >"$BATS_TEST_TMPDIR/want"
@@ -41,6 +41,19 @@ refused() {
 		jq -S 'del(.elapsed_us)' <<<"$output" | diff "$BATS_TEST_TMPDIR/want" -
 		cd "$BATS_TEST_TMPDIR"
 	done
+}
+
+@test "of an rxe device MRs without local_write are not prefetched" {
+	save
+	jq '.driver = "rxe"' p.json >rxe.json
+	plan '{"do":"reg","mr":"a","length":1,"access":["on_demand"]}' '{"do":"prefetch","mr":"a"}'
+	good check --target p.json plan.json
+	bad 4 unsupported check --target rxe.json plan.json
+	holds '.error.cause == "needs_local_write"'
+	jq 'del(.odp_implicit)' p.json >q.json
+	plan '{"do":"reg","mr":"a","length":"all","access":["on_demand"]}'
+	good check --target p.json plan.json
+	bad 4 unsupported check --target q.json plan.json
 }
 
 @test "the limits of the profile are those that are checked" {

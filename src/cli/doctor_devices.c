@@ -204,7 +204,7 @@ static json_t *examine(struct doctor *d, const char *name, bool listed)
 		judge_open(d, &caps);
 		return described(name, path, &caps, NULL);
 	}
-	if (listed)
+	if (listed || (fail.cause && !strcmp(fail.cause, "no_node")))
 		judge_closed(d, name, &fail);
 	else
 		judge_unlisted(d, name, has_node);

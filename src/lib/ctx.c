@@ -2,8 +2,10 @@
 /* Contexts: a device opened, borrowed, or only imagined. */
 #include "private.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,18 +48,53 @@ static void list_names(struct ibv_device **list, int num, struct ibmr_err *err)
 		ibmri_err_more(err, "%s%s", i ? ", " : "", ibv_get_device_name(list[i]));
 }
 
-/* Not listed, and yet the kernel has it: no library drives it, or nothing makes its node. */
+/* The node of a device as the kernel has it: "/dev/infiniband/uverbs0". */
+static bool find_node(const char *name, char *node, size_t size)
+{
+	char path[sizeof(WHERE) + NAME_MAX + 16], word[IBV_SYSFS_NAME_MAX];
+	DIR *dir = opendir(WHERE);
+	struct dirent *entry;
+	bool found = false;
+	FILE *f;
+
+	while (dir && !found && (entry = readdir(dir))) {
+		snprintf(path, sizeof(path), WHERE "/%s/ibdev", entry->d_name);
+		f = fopen(path, "re");
+		if (!f)
+			continue;
+		found = fscanf(f, "%63s", word) == 1 && !strcmp(word, name);
+		fclose(f);
+		if (found)
+			snprintf(node, size, NODES "/%s", entry->d_name);
+	}
+	if (dir)
+		closedir(dir);
+	return found;
+}
+
+static void say_no_node(const char *node, struct ibmr_err *err)
+{
+	ibmri_err_cause(err, "no_node");
+	ibmri_err_hint(err, "load ib_uverbs, or hand %s on to the container", node);
+}
+
+/* Not listed, and yet the kernel has it: its node is missing, or no library drives it. */
 static void say_unlisted(const char *name, struct ibmr_err *err)
 {
-	char path[sizeof(KERNEL_HAS) + 1 + IBV_SYSFS_NAME_MAX];
+	char path[sizeof(KERNEL_HAS) + 1 + IBV_SYSFS_NAME_MAX], node[sizeof(NODES) + NAME_MAX + 1];
 
 	if (strlen(name) >= IBV_SYSFS_NAME_MAX || strchr(name, '/'))
 		return;
 	snprintf(path, sizeof(path), KERNEL_HAS "/%s", name);
 	if (access(path, F_OK))
 		return;
-	ibmri_err_more(err,
-		       "; the kernel has it in " KERNEL_HAS ", but no provider library takes it");
+	ibmri_err_more(err, "; the kernel has it in " KERNEL_HAS);
+	if (find_node(name, node, sizeof(node)) && access(node, F_OK)) {
+		ibmri_err_more(err, ", but %s is missing", node);
+		say_no_node(node, err);
+		return;
+	}
+	ibmri_err_more(err, ", but no provider library takes it");
 	ibmri_err_cause(err, "no_provider");
 	ibmri_err_hint(err, "install the device's provider library (Debian: ibverbs-providers); "
 			    "ibmr doctor says more");
@@ -79,8 +116,7 @@ static int open_failed(struct ibv_device *device, int err_no, struct ibmr_err *e
 			   "device %s cannot be opened by %s: %s", ibv_get_device_name(device),
 			   node, strerror(err_no));
 	if (code == IBMR_E_NO_DEVICE && access(node, F_OK)) {
-		ibmri_err_cause(err, "no_node");
-		ibmri_err_hint(err, "load ib_uverbs, or hand %s on to the container", node);
+		say_no_node(node, err);
 	} else if (err_no == EACCES) {
 		ibmri_err_cause(err, "node_denied");
 		ibmri_err_hint(err, "%s must be readable and writable for this user", node);

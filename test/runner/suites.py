@@ -97,6 +97,15 @@ def memcheck_jobs(build):
     return found
 
 
+def newer_jobs(build):
+    """The unit tests and the cases once more, over a newer rdma-core."""
+    found = unit_jobs(build, "sync") + cases_jobs(build, "sync")
+    for job in found:
+        job.name = "newer:" + job.name.rpartition(":")[2]
+        job.argv = [os.path.join(TOP, "test", "vm", "userland.sh"), "--tap", "--", *job.argv]
+    return found
+
+
 def bats_jobs(build, mode, extra=""):
     paths = glob.glob(os.path.join(TOP, "test", "**", "*.bats"), recursive=True)
     return [

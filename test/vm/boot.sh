@@ -77,7 +77,11 @@ pack_elf()
 	for lib in $libs; do
 		[ "$lib" != not ] || die "$file needs a library that is not here"
 		if [ -n "$BUILD" ] && [[ $lib == "$BUILD"/* ]]; then continue; fi
-		[ -e "$ROOT/$LIB/${lib##*/}" ] || cp -L "$lib" "$ROOT/$LIB/"
+		[ ! -e "$ROOT/$LIB/${lib##*/}" ] || continue
+		# under its own name too, which tells the version
+		file=$(realpath "$lib")
+		cp "$file" "$ROOT/$LIB/"
+		[ "${file##*/}" = "${lib##*/}" ] || ln -s "${file##*/}" "$ROOT/$LIB/${lib##*/}"
 	done
 }
 
@@ -104,7 +108,7 @@ pack_build()
 	[ -x "$BUILD/src/cli/ibmr" ] || die "$BUILD has no src/cli/ibmr: build it first"
 	while read -r file; do
 		pack_elf "$file"
-	done < <(find "$BUILD/src" -name '*.p' -prune -o \
+	done < <(find "$BUILD/src" "$BUILD/test/vm" -name '*.p' -prune -o \
 		-type f \( -perm -u+x -o -name '*.so*' \) -print)
 	while read -r file; do
 		cp -a "$file" "$ROOT/$file"
@@ -114,6 +118,7 @@ pack_build()
 	provider=$(echo "$NEWER/$LIB"/libibverbs/libmlx5-*.so)
 	ln -s ../libmlx5.so.1 "$ROOT/$LIB/libibverbs/${provider##*/}"
 	ln -s "$BUILD/src/cli/ibmr" "$ROOT/vm/bin/ibmr"
+	[ ! -x "$BUILD/test/vm/conditions" ] || ln -s "$BUILD/test/vm/conditions" "$ROOT/vm/bin/conditions"
 }
 
 pack()

@@ -6,6 +6,8 @@
 
 # shellcheck source=tap.sh
 . /vm/tap.sh
+# shellcheck source=causes.sh
+. /vm/causes.sh
 
 ADVISE=${1:?}
 PLANS=/vm/plans
@@ -275,5 +277,8 @@ prefetch
 memlock
 memory
 permission
+proof
+causes
+doctor
 leftovers
 finish

@@ -68,6 +68,25 @@ check_steps()
 	result $? "$what: every step is there" || sed 's/^/# err: /' $ERR /tmp/jq.txt
 }
 
+# fold WHAT COMMAND...: a program that prints TAP: each of its tests is one of ours.
+fold()
+{
+	local what="$1" before=$TESTS
+
+	shift
+	"$@" >$OUT 2>$ERR
+	while read -r line; do
+		case $line in
+		"ok "*) result 0 "$what: ${line#* - }" ;;
+		"not ok "*) result 1 "$what: ${line#* - }" || true ;;
+		1..*) [ "$((before + ${line#1..}))" = "$TESTS" ] ;;
+		*) echo "$line" ;;
+		esac
+	done <$OUT
+	grep -q '^1\.\.' $OUT
+	result $? "$what: ran to its end" || sed 's/^/# err: /' $ERR
+}
+
 finish()
 {
 	echo "1..$TESTS"

@@ -16,6 +16,7 @@
 #include "foretell.h"
 #include "lone_spec.h"
 #include "out.h"
+#include "result.h"
 #include "profile.h"
 #include "session.h"
 #include "spec.h"
@@ -206,17 +207,33 @@ static int check_document(struct check *c, struct fail *f)
 	return c->kind == SPEC_PLAN ? check_plan(c, f) : check_fill(c, f);
 }
 
+/* What this process may lock, were it to run the document; -1: any amount. */
+static int64_t locked_limit(void)
+{
+	struct ibmr_memlock m;
+	uint64_t pinned;
+
+	ibmr_memlock_query(&m);
+	if (m.soft == IBMR_NO_LIMIT || (m.ipc_lock == 1 && m.first_namespace))
+		return -1;
+	pinned = m.pinned > 0 ? (uint64_t)m.pinned : 0;
+	return m.soft > pinned ? (int64_t)(m.soft - pinned) : 0;
+}
+
 /* NULL: out of memory. */
 static json_t *make_result(const struct check *c)
 {
-	bool plan = c->kind == SPEC_PLAN;
+	bool plan = c->kind == SPEC_PLAN, open = json_array_size(c->unchecked);
+	int64_t limit = locked_limit();
+	bool fits = limit < 0 || c->budget.locked <= (uint64_t)limit;
 
-	return json_pack("{s:s, s:s, s:o, s:o, s:O, s:O}", "kind", plan ? "plan" : "spec", "target",
-			 c->target->name, "steps",
+	return json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:O, s:O}", "kind", plan ? "plan" : "spec",
+			 "target", c->target->name, "steps",
 			 plan ? json_integer((json_int_t)c->steps) : json_null(), "locked_bytes",
-			 json_array_size(c->unchecked) ? json_null()
-						       : json_integer((json_int_t)c->budget.locked),
-			 "mrs", c->budget.mrs, "unchecked", c->unchecked);
+			 open ? json_null() : json_integer((json_int_t)c->budget.locked),
+			 "locked_limit", result_count(limit), "locked_fits",
+			 open ? json_null() : json_boolean(fits), "mrs", c->budget.mrs, "unchecked",
+			 c->unchecked);
 }
 
 int cmd_check(struct cli *cli)

@@ -4,6 +4,19 @@
 # What check says of documents is in test/cases; here is what it does.
 load helpers
 
+@test "the locked memory is set against the limit in force" {
+	plan '{"do":"reg","mr":"a","length":"128KiB","access":[]}' '{"do":"reg","mr":"b","length":1,"access":[]}'
+	good check plan.json
+	holds '.result | .locked_bytes == 135168 and (.locked_limit == null or .locked_limit >= 0)'
+	[ "$(id -u)" = 0 ] || skip "the limit can be lowered by root only"
+	for limit in 135168:true 135167:false; do
+		run --separate-stderr setpriv --bounding-set=-ipc_lock --inh-caps=-ipc_lock \
+			prlimit --memlock="${limit%:*}:${limit%:*}" "$IBMR" check plan.json
+		status_is 0
+		holds ".result | .locked_limit == ${limit%:*} and .locked_fits == ${limit#*:}"
+	done
+}
+
 @test "a signal while the document is still to come ends it by that signal" {
 	mkfifo never
 	for signal in INT:130 TERM:143 HUP:129; do

@@ -259,8 +259,9 @@ static int verbs_advice(enum ibmr_advice advice)
 					     : IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT;
 }
 
-/* Which page of which run could not be faulted in. */
-static int advise_fault(const struct ibv_sge *sge, uint32_t num, bool write, struct ibmr_err *err)
+/* Which page of which run could not be faulted in; 0 when none is found. */
+static int bad_page(const struct ibv_sge *sge, uint32_t num, bool write, int err_no,
+		    struct ibmr_err *err)
 {
 	struct ibmri_bad_page bad;
 	uint32_t i;
@@ -269,7 +270,7 @@ static int advise_fault(const struct ibv_sge *sge, uint32_t num, bool write, str
 	for (i = 0; i < num; i++) {
 		if (ibmri_pages_first_bad(sge[i].addr, sge[i].length, write, &bad) != 1)
 			continue;
-		ret = ibmri_failed(err, IBMR_E_BAD_ADDRESS, "ibv_advise_mr", EFAULT,
+		ret = ibmri_failed(err, IBMR_E_BAD_ADDRESS, "ibv_advise_mr", err_no,
 				   bad.mapped ? "the page at 0x%" PRIx64 " is mapped %s"
 					      : "the page at 0x%" PRIx64 " is not mapped%s",
 				   bad.addr, bad.mapped ? bad.perms : "");
@@ -278,6 +279,17 @@ static int advise_fault(const struct ibv_sge *sge, uint32_t num, bool write, str
 							   : "no_access");
 		return ret;
 	}
+	return 0;
+}
+
+/* mlx5 says EFAULT of every bad page, rxe EPERM of one that may not be written. */
+static int advise_fault(const struct ibv_sge *sge, uint32_t num, bool write, int err_no,
+			struct ibmr_err *err)
+{
+	int ret = bad_page(sge, num, write, err_no, err);
+
+	if (ret || err_no != EFAULT)
+		return ret;
 	return ibmri_failed(err, IBMR_E_BAD_ADDRESS, "ibv_advise_mr", EFAULT,
 			    "a page could not be faulted in");
 }
@@ -316,8 +328,12 @@ static int advise_failed(const struct ibmri_call *c, int err_no, enum ibmr_advic
 			 const struct runs *runs, const struct ibv_sge *sge, uint32_t num,
 			 struct ibmr_err *err)
 {
-	if (err_no == EFAULT)
-		return advise_fault(sge, num, advice == IBMR_ADVICE_WRITE, err);
+	int ret = 0;
+
+	if (err_no == EFAULT || err_no == EPERM)
+		ret = advise_fault(sge, num, advice == IBMR_ADVICE_WRITE, err_no, err);
+	if (ret)
+		return ret;
 	if (err_no == EINVAL && not_writable(runs))
 		return needs_local_write(c, not_writable(runs), err_no, err);
 	if (ibmri_code_of(err_no) == IBMR_E_UNSUPPORTED) {

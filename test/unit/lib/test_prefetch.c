@@ -200,6 +200,24 @@ static void a_hole_is_a_bad_address_with_its_page(void **state)
 	munmap(at, 4 * PAGE);
 }
 
+/* As the rxe driver says it; soft0 is made to. */
+static void a_read_only_page_is_a_bad_address_by_eperm_too(void **state)
+{
+	struct ibmr_mr *lazy = soft_reg("lazy", 4 * PAGE, LW | OD);
+	struct ibmr_range r = { lazy, 0, IBMR_TO_END };
+	struct ibmr_err err;
+
+	assert_int_equal(mprotect(bytes_of(lazy) + PAGE, PAGE, PROT_READ), 0);
+	soft_word("fail", "advise_mr:1:EPERM");
+	REFUSED(ask(&r, 1, IBMR_ADVICE_WRITE, &err), EPERM, IBMR_E_BAD_ADDRESS);
+	assert_string_equal(err.cause, "read_only");
+	assert_int_equal(err.sys_errno, EPERM);
+	/* without such a page it is another reason */
+	assert_int_equal(mprotect(bytes_of(lazy) + PAGE, PAGE, PROT_READ | PROT_WRITE), 0);
+	soft_word("fail", "advise_mr:1:EPERM");
+	REFUSED(ask(&r, 1, IBMR_ADVICE_WRITE, &err), EPERM, IBMR_E_COMPLETION);
+}
+
 static void an_indirect_mr_prefetches_the_memory_under_the_range(void **state)
 {
 	struct ibmr_mr *lazy = soft_reg("lazy", 64 * PAGE, LW | OD), *a = soft_reg("a", 8192, LW);
@@ -397,6 +415,7 @@ int main(void)
 		T(a_driver_that_wants_local_write_to_prefetch_is_said_to),
 		T(a_hint_that_is_ignored_is_success),
 		T(a_hole_is_a_bad_address_with_its_page),
+		T(a_read_only_page_is_a_bad_address_by_eperm_too),
 		T(an_indirect_mr_prefetches_the_memory_under_the_range),
 		T(many_scattered_pieces_go_in_batches),
 		T(ranges_above_4_gib_are_split),

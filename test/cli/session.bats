@@ -16,6 +16,16 @@ gone() { # PID: within 5 s
 	return 1
 }
 
+# A session with an MR over another one; its process is $pid.
+held_session() {
+	session
+	good reg a --length 4096 --access "$rights"
+	good create x --max-klms 1
+	printf '{"layout":"list","klms":[{"mr":"a","length":8}]}' | "$IBMR" fill x -
+	good session status
+	pid=$(jq .result.pid <<<"$output")
+}
+
 @test "start says where and what, status how much, stop leaves nothing" {
 	mkdir here
 	export IBMR_SOCKET=$PWD/here/s.sock
@@ -234,12 +244,7 @@ gone() { # PID: within 5 s
 @test "a signal ends it, MRs released, nothing left" {
 	for signal in TERM INT HUP; do
 		soft0 "counters=$PWD/counters"
-		session
-		good reg a --length 4096 --access "$rights"
-		good create x --max-klms 1
-		printf '{"layout":"list","klms":[{"mr":"a","length":8}]}' | "$IBMR" fill x -
-		good session status
-		pid=$(jq .result.pid <<<"$output")
+		held_session
 		kill -s "$signal" "$pid"
 		gone "$pid"
 		[ ! -e "$IBMR_SOCKET" ] && [ ! -e "$IBMR_SOCKET.lock" ]
@@ -254,12 +259,7 @@ gone() { # PID: within 5 s
 	export LSAN_OPTIONS="${LSAN_OPTIONS:+$LSAN_OPTIONS:}suppressions=$top/test/sweep/leaks-of-others"
 	before=$IBMR_SOFT0
 	soft0 "gone=reg_mr:2,counters=$PWD/counters"
-	session
-	good reg a --length 4096 --access "$rights"
-	good create x --max-klms 1
-	printf '{"layout":"list","klms":[{"mr":"a","length":8}]}' | "$IBMR" fill x -
-	good session status
-	pid=$(jq .result.pid <<<"$output")
+	held_session
 	# who is connected while another one meets it
 	/usr/bin/python3 -B - "$BATS_TEST_DIRNAME" >told <<'EOF2'
 import sys

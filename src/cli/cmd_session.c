@@ -6,12 +6,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -198,6 +200,28 @@ static int launch(const struct cli *cli, const char *socket, bool leash, int *re
 
 /* ---- start ---------------------------------------------------------------------------------- */
 
+/* systemd, and who else starts it as a service, may wait for a word: sd_notify(3) says which. */
+static void tell_service_manager(void)
+{
+	static const char ready[] = "READY=1";
+	const char *name = secure_getenv("NOTIFY_SOCKET");
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	size_t len = name ? strlen(name) : 0;
+	int fd;
+
+	if (!len || (name[0] != '/' && name[0] != '@') || len > sizeof(addr.sun_path))
+		return;
+	memcpy(addr.sun_path, name, len);
+	if (name[0] == '@')
+		addr.sun_path[0] = '\0';
+	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return;
+	sendto(fd, ready, sizeof(ready) - 1, MSG_NOSIGNAL, (struct sockaddr *)&addr,
+	       (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len));
+	close(fd);
+}
+
 static int start_foreground(const struct cli *cli)
 {
 	struct answer_device device = { .software = false };
@@ -223,6 +247,7 @@ static int start_foreground(const struct cli *cli)
 		place_close(&place);
 		return status;
 	}
+	tell_service_manager();
 	rc = agent_serve(&agent, &fail);
 	if (rc)
 		complain(cli, &fail);

@@ -422,6 +422,26 @@ EOF2
 	jq -e .ok doc
 }
 
+@test "foreground: a service manager has its word when the session answers" {
+	export IBMR_SOCKET=$PWD/s.sock
+	for name in ./notify @ibmr-test-$$; do
+		/usr/bin/python3 - "$name" <<-'EOF2'
+		import os, socket, subprocess, sys
+		name = sys.argv[1]
+		manager = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+		manager.bind(name.replace("@", "\0"))
+		manager.settimeout(30)
+		full = os.path.realpath(name) if name[0] == "." else name
+		ibmr = os.environ["IBMR"]
+		service = subprocess.Popen([ibmr, "session", "start", "--foreground", "--device", "soft0"],
+		                           env=dict(os.environ, NOTIFY_SOCKET=full), stdout=subprocess.DEVNULL)
+		assert manager.recv(100) == b"READY=1"
+		subprocess.run([ibmr, "session", "stop"], check=True, stdout=subprocess.DEVNULL)
+		assert service.wait() == 0
+		EOF2
+	done
+}
+
 @test "limits have errors of their own, and flags" {
 	session --max-objects 2 --max-locked 64KiB --max-message 4KiB
 	good reg a --length 4096

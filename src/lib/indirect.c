@@ -155,6 +155,7 @@ static void drop_layout(struct ibmr_mr *mr, enum ibmr_state state)
 
 	ibmri_links_set(mr, NULL, 0, &none);
 	ibmri_layout_free(&mr->layout);
+	ibmri_layout_free(&mr->spare);
 	if (state != IBMR_STATE_UNKNOWN)
 		ibmri_tree_free(mr->ctx, &mr->tree);
 	mr->base = 0;
@@ -307,7 +308,7 @@ int ibmr_mr_fill(struct ibmr_mr *mr, const struct ibmr_layout *layout, struct ib
 	ibmri_tree_sent(&tree);
 	ibmri_tree_free(mr->ctx, &mr->tree);
 	mr->tree = tree;
-	ibmri_layout_free(&mr->layout);
+	ibmri_layout_retire(mr, &mr->layout);
 	mr->layout = l;
 	mr->base = l.base;
 	mr->length = l.total;

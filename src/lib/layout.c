@@ -10,8 +10,10 @@
 
 #define ORIGIN "ibmr_mr_fill"
 
-#define MAX_TOTAL ((uint64_t)INT64_MAX)
-#define CUT_ALIGN 4096u
+#define MAX_TOTAL  ((uint64_t)INT64_MAX)
+#define CUT_ALIGN  4096u
+#define MARK_STEP  16u
+#define SPARE_MOST (1u << 20) /* entries */
 
 static uint64_t limit_or(uint64_t reported, uint64_t wire)
 {
@@ -263,6 +265,26 @@ static uint64_t equal_length(const struct ibmri_layout *l)
 	return l->entries[l->num - 1].length <= each ? each : 0;
 }
 
+static uint64_t num_marks(const struct ibmri_layout *l)
+{
+	return (l->num - 1) / MARK_STEP;
+}
+
+/* A search among marks stays in the cache, where entries are too far apart. */
+static int make_marks(struct ibmri_layout *l, struct ibmr_err *err)
+{
+	uint64_t num = num_marks(l), i;
+
+	if (l->each || num < 2)
+		return 0;
+	l->marks = malloc(num * sizeof(*l->marks));
+	if (!l->marks)
+		return ibmri_no_memory(err, ORIGIN, num * sizeof(*l->marks));
+	for (i = 0; i < num; i++)
+		l->marks[i] = l->entries[(i + 1) * MARK_STEP - 1].end;
+	return 0;
+}
+
 /* Totals, and where the last byte's address falls. */
 static int check_total(struct ibmri_layout *l, struct ibmr_err *err)
 {
@@ -312,11 +334,24 @@ static int divide(struct ibmri_layout *l, uint64_t most, struct ibmr_err *err)
 	}
 	free(whole);
 	l->entries = parts;
-	l->num = num;
+	l->num = l->room = num;
 	return 0;
 }
 
-int ibmri_layout_make(const struct ibmr_mr *mr, const struct ibmr_layout *in,
+/* Memory that the kernel has given already is worth having again. */
+static void take_entries(struct ibmr_mr *mr, struct ibmri_layout *l)
+{
+	if (mr->spare.room >= l->num) {
+		l->entries = mr->spare.entries;
+		l->room = mr->spare.room;
+		memset(&mr->spare, 0, sizeof(mr->spare));
+		return;
+	}
+	l->entries = malloc(l->num * sizeof(*l->entries));
+	l->room = l->num;
+}
+
+int ibmri_layout_make(struct ibmr_mr *mr, const struct ibmr_layout *in,
 		      struct ibmri_layout *ret_layout, struct ibmr_err *err)
 {
 	struct ibmri_layout l = { .kind = in->kind, .access = in->access, .base = in->base };
@@ -329,7 +364,7 @@ int ibmri_layout_make(const struct ibmr_mr *mr, const struct ibmr_layout *in,
 	l.split = may_split(mr, in);
 	l.num = in->num; /* at most max_klms, so the size below cannot wrap */
 	l.count = in->kind == IBMR_LAYOUT_REPEAT ? in->count : 1;
-	l.entries = malloc(l.num * sizeof(*l.entries));
+	take_entries(mr, &l);
 	if (!l.entries)
 		return ibmri_no_memory(err, ORIGIN, l.num * sizeof(*l.entries));
 	for (i = 0; i < l.num; i++) {
@@ -345,6 +380,9 @@ int ibmri_layout_make(const struct ibmr_mr *mr, const struct ibmr_layout *in,
 	if (ret)
 		goto free_entries;
 	l.each = equal_length(&l);
+	ret = make_marks(&l, err);
+	if (ret)
+		goto free_entries;
 	*ret_layout = l;
 	return 0;
 
@@ -356,10 +394,36 @@ free_entries:
 void ibmri_layout_free(struct ibmri_layout *l)
 {
 	free(l->entries);
+	free(l->marks);
 	memset(l, 0, sizeof(*l));
 }
 
-/* The first entry that ends past at. The halving has no branch to foretell. */
+void ibmri_layout_retire(struct ibmr_mr *mr, struct ibmri_layout *l)
+{
+	ibmri_layout_free(&mr->spare);
+	if (l->room <= SPARE_MOST) {
+		mr->spare = (struct ibmri_layout){ .entries = l->entries, .room = l->room };
+		l->entries = NULL;
+	}
+	ibmri_layout_free(l);
+}
+
+/* How many of the marks are at or before at. The halving has no branch to foretell. */
+static uint64_t marks_before(const struct ibmri_layout *l, uint64_t at)
+{
+	const uint64_t *from = l->marks;
+	uint64_t n = num_marks(l);
+
+	while (n > 1) {
+		uint64_t half = n / 2;
+
+		from += half & -(uint64_t)(from[half - 1] <= at);
+		n -= half;
+	}
+	return (uint64_t)(from - l->marks) + (*from <= at);
+}
+
+/* The first entry that ends past at: looked up, or searched for among few. */
 static uint64_t entry_at(const struct ibmri_layout *l, uint64_t at)
 {
 	const struct ibmri_entry *from = l->entries;
@@ -367,10 +431,16 @@ static uint64_t entry_at(const struct ibmri_layout *l, uint64_t at)
 
 	if (l->each)
 		return at / l->each;
+	if (l->marks) {
+		uint64_t first = marks_before(l, at) * MARK_STEP;
+
+		from += first;
+		n = n - first < MARK_STEP ? n - first : MARK_STEP;
+	}
 	while (n > 1) {
 		uint64_t half = n / 2;
 
-		from = from[half - 1].end <= at ? from + half : from;
+		from += half & -(uint64_t)(from[half - 1].end <= at);
 		n -= half;
 	}
 	return (uint64_t)(from - l->entries);

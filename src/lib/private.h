@@ -149,6 +149,8 @@ struct ibmri_layout {
 	uint64_t num;
 	bool split; /* a list that may take more than one key */
 	struct ibmri_entry *entries;
+	uint64_t room;	 /* of entries */
+	uint64_t *marks; /* the end of every so many entries, to search first; NULL: no need */
 };
 
 /* One per pair of a filled indirect MR and a member of it. */
@@ -207,6 +209,7 @@ struct ibmr_mr {
 	bool split;	/* a list may take more than one key */
 	enum ibmr_form form;
 	struct ibmri_layout layout;
+	struct ibmri_layout spare; /* nothing but memory */
 	struct ibmri_tree tree;
 	struct ibmri_link *links;
 	uint64_t num_links;
@@ -227,9 +230,11 @@ static inline uint64_t ibmri_layout_table(const struct ibmri_layout *l)
 /* Check everything about the layout that needs only the records: numbers, members' bounds, rights
  * and states, the device's limits; and make a copy of it with its totals. On success the entries of
  * *ret_layout are the caller's to free. */
-int ibmri_layout_make(const struct ibmr_mr *mr, const struct ibmr_layout *in,
+int ibmri_layout_make(struct ibmr_mr *mr, const struct ibmr_layout *in,
 		      struct ibmri_layout *ret_layout, struct ibmr_err *err);
 void ibmri_layout_free(struct ibmri_layout *l);
+/* The same of a layout that another took the place of: the MR's next one has its memory. */
+void ibmri_layout_retire(struct ibmr_mr *mr, struct ibmri_layout *l);
 
 /* Bytes that one list entry carries. */
 uint64_t ibmri_max_entry(const struct ibmr_ctx *ctx);

@@ -143,7 +143,7 @@ static int fill_list_memory(struct ibmr_err *err)
 
 	for (i = 0; i < 60; i++)
 		klms[i] = (struct ibmr_klm){ i % 2 ? a : out, 2 * (uint64_t)i + (i % 2 ? 4096 : 0),
-					     2 };
+					     1 + (uint64_t)i % 2 };
 	return ibmr_mr_fill(col, &l, err);
 }
 

@@ -363,6 +363,33 @@ static void both_ways_agree_on_layouts_by_chance(void **state)
 	}
 }
 
+/* Lists so long that marks are searched before the entries, byte by byte. */
+static void long_lists_are_searched_right(void **state)
+{
+	static const uint64_t nums[] = { 17, 32, 33, 34, 48, 49, 64, 65, 1000 };
+	struct ibmr_mr *large = reg("large", 1 << 20), *mr;
+	struct ibmr_klm klms[1000];
+	struct ibmr_err err;
+	uint64_t i, k, at, n;
+	struct got g;
+
+	for (k = 0; k < sizeof(nums) / sizeof(nums[0]); k++) {
+		for (i = 0; i < nums[k]; i++)
+			klms[i] = (struct ibmr_klm){ large, i * 1000, 1 + i * 7 % 13 };
+		mr = list("long", klms, nums[k]);
+		for (i = 0, at = 0; i < nums[k]; at += klms[i++].length) {
+			for (n = 0; n < klms[i].length; n++) {
+				g.num = g.end_at = 0;
+				OK(ibmr_mr_translate(mr, at + n, 1, take_piece, &g, &err));
+				assert_int_equal(g.num, 1);
+				PIECE(0, at + n, large, i * 1000 + n, 1);
+			}
+		}
+		assert_int_equal(info_of(mr).length, at);
+		OK(ibmr_mr_dereg(mr, &err));
+	}
+}
+
 int main(void)
 {
 #define T(t) cmocka_unit_test_setup_teardown(t, setup, teardown)
@@ -372,6 +399,7 @@ int main(void)
 		T(all_places_are_found),
 		T(the_caller_can_end_it),
 		T(what_is_not_there_is_refused),
+		T(long_lists_are_searched_right),
 		T(both_ways_agree_on_layouts_by_chance),
 	};
 

@@ -259,8 +259,9 @@ static int run_plan(const struct cli *cli, const struct plan *plan, const char *
 
 /* ---- the plan ----------------------------------------------------------------------- */
 
+/* A document that is a plan; the form of its steps is not looked at yet. */
 static int read_plan(const struct cli *cli, struct spec_text *text, json_t **ret_doc,
-		     struct plan *plan, struct fail *f)
+		     struct fail *f)
 {
 	const char *path = cli->args[0];
 	enum spec_kind kind;
@@ -287,14 +288,10 @@ static int read_plan(const struct cli *cli, struct spec_text *text, json_t **ret
 		fail_hint(f, "ibmr check takes both");
 		fail_at(f, NULL);
 	}
-	if (!rc)
-		rc = plan_parse(doc, plan, f);
-	if (rc)
-		goto free_doc;
-	*ret_doc = doc;
-	return 0;
-
-free_doc:
+	if (!rc) {
+		*ret_doc = doc;
+		return 0;
+	}
 	json_decref(doc);
 free_text:
 	spec_text_free(text);
@@ -310,16 +307,20 @@ int cmd_run(struct cli *cli)
 	json_t *doc;
 	int status;
 
-	if (read_plan(cli, &text, &doc, &plan, &fail))
+	if (read_plan(cli, &text, &doc, &fail))
 		return answer_fail(cli, NULL, &fail);
-	device = cli->opts.device ? cli->opts.device : plan.device;
+	device = cli->opts.device ? cli->opts.device
+				  : json_string_value(json_object_get(doc, "device"));
 	if (soft0_is(device) && !soft0_here()) {
+		/* there the plan's form is checked, once */
 		soft0_exec(cli, text.bytes, text.size, &fail);
+		status = answer_fail(cli, NULL, &fail);
+	} else if (plan_parse(doc, &plan, &fail)) {
 		status = answer_fail(cli, NULL, &fail);
 	} else {
 		status = run_plan(cli, &plan, device);
+		plan_free(&plan);
 	}
-	plan_free(&plan);
 	json_decref(doc);
 	spec_text_free(&text);
 	return status;

@@ -64,6 +64,12 @@ static uint64_t chunk_length(struct session *s, const struct ibmr_mr *mr, uint64
 	return length < DATA_CHUNK ? length : DATA_CHUNK;
 }
 
+/* Memory for one of so many bytes; the library is asked with at least one. */
+static uint8_t *chunk_memory(uint64_t most)
+{
+	return malloc(most < DATA_CHUNK ? most + 1 : DATA_CHUNK);
+}
+
 static int write_chunk(struct session *s, struct ibmr_mr *mr, uint64_t offset, const void *bytes,
 		       uint64_t num, unsigned flags, struct fail *f)
 {
@@ -106,7 +112,7 @@ static int write_all(struct session *s, const struct step *step, struct ibmr_mr 
 	unsigned flags = step->write.unchecked ? IBMR_IO_UNCHECKED : 0;
 	uint64_t offset = step->write.offset;
 	uint64_t most = chunk_length(s, mr, offset, src->length, flags);
-	uint8_t *chunk = malloc(DATA_CHUNK);
+	uint8_t *chunk = chunk_memory(most);
 	uint32_t crc = 0;
 	int rc = chunk ? 0 : fail_nomem(f);
 
@@ -265,7 +271,7 @@ static int read_all(struct session *s, const struct step *step, struct ibmr_mr *
 
 	if (session_is_dry(s) && step->read.unchecked)
 		return 0;
-	chunk = malloc(DATA_CHUNK);
+	chunk = chunk_memory(most);
 	if (!chunk)
 		return fail_nomem(f);
 	if (session_is_dry(s) || most > DATA_CHUNK) {

@@ -69,13 +69,16 @@ void writer_text(struct writer *w, const char *text)
 
 static void new_line(struct writer *w)
 {
-	unsigned i;
+	static const char blanks[] = "                                ";
+	unsigned left = 2 * w->depth, part;
 
 	if (w->compact)
 		return;
 	put(w, "\n", 1);
-	for (i = 0; i < w->depth; i++)
-		put(w, "  ", 2);
+	for (; left > 0; left -= part) {
+		part = left < sizeof(blanks) - 1 ? left : sizeof(blanks) - 1;
+		put(w, blanks, part);
+	}
 }
 
 /* What stands before a value or a key, by what came before it. */
@@ -109,29 +112,40 @@ void writer_end(struct writer *w, char bracket)
 	w->empty = false;
 }
 
-static void quoted(struct writer *w, const char *s, size_t num)
+static bool stands_for_itself(unsigned char c)
+{
+	return c >= 0x20 && c != 0x7f && c != '"' && c != '\\';
+}
+
+static void escaped(struct writer *w, unsigned char c)
 {
 	static const char hex[] = "0123456789abcdef";
-	size_t i;
+	char escape[6] = { '\\', (char)c, '0', '0' };
+
+	if (c == '"' || c == '\\') {
+		put(w, escape, 2);
+	} else if (c == '\n' || c == '\t' || c == '\r') {
+		escape[1] = c == '\n' ? 'n' : c == '\t' ? 't' : 'r';
+		put(w, escape, 2);
+	} else {
+		escape[1] = 'u';
+		escape[4] = hex[c >> 4];
+		escape[5] = hex[c & 15];
+		put(w, escape, 6);
+	}
+}
+
+static void quoted(struct writer *w, const char *s, size_t num)
+{
+	size_t i = 0, from;
 
 	put(w, "\"", 1);
-	for (i = 0; i < num; i++) {
-		unsigned char c = (unsigned char)s[i];
-		char escape[6] = { '\\', (char)c, '0', '0' };
-
-		if (c == '"' || c == '\\') {
-			put(w, escape, 2);
-		} else if (c == '\n' || c == '\t' || c == '\r') {
-			escape[1] = c == '\n' ? 'n' : c == '\t' ? 't' : 'r';
-			put(w, escape, 2);
-		} else if (c < 0x20 || c == 0x7f) {
-			escape[1] = 'u';
-			escape[4] = hex[c >> 4];
-			escape[5] = hex[c & 15];
-			put(w, escape, 6);
-		} else {
-			put(w, s + i, 1);
-		}
+	while (i < num) {
+		for (from = i; i < num && stands_for_itself((unsigned char)s[i]); i++)
+			;
+		put(w, s + from, i - from);
+		if (i < num)
+			escaped(w, (unsigned char)s[i++]);
 	}
 	put(w, "\"", 1);
 }

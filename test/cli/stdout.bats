@@ -12,7 +12,7 @@ load helpers
 	[ "$(jq -r '.steps[0] | keys_unsorted | join(" ")' <<<"$output")" = \
 		"do ok skipped expected elapsed_us result" ]
 	[ "$(jq -r '.steps[0].result.mr | keys_unsorted | join(" ")' <<<"$output")" = \
-		"name kind state lkey rkey base length access on_demand max_klms entries form levels keys relaxed_ordering_asked relaxed_ordering_in_effect odp_pages" ]
+		"name kind state lkey rkey base length access on_demand max_klms entries form levels keys relaxed_ordering_asked relaxed_ordering_in_effect odp_pages attach" ]
 	bad 1 no_device devices --device nix
 	[ "$(jq -r '.error | keys_unsorted | join(" ")' <<<"$output")" = \
 		"code cause certain errno sys_errno origin where line column status vendor_err message hint" ]

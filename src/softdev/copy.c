@@ -241,7 +241,7 @@ struct place {
 	bool null;
 };
 
-SD_INLINE bool place_next(struct place *p, bool write)
+SD_INLINE bool place_next(struct place *p)
 {
 	do {
 		if (++p->at >= p->end)
@@ -250,13 +250,42 @@ SD_INLINE bool place_next(struct place *p, bool write)
 	} while (!p->left);
 	p->va = p->at->va;
 	p->null = is_null(p->at);
-	if (p->left <= AHEAD_BYTES && p->at + AHEAD < p->end) {
-		if (write)
-			__asm__ volatile("prefetchw %0" : : "m"(*p->at[AHEAD].va));
-		else
-			__builtin_prefetch(p->at[AHEAD].va);
-	}
 	return true;
+}
+
+SD_INLINE void prefetch(const struct place *p, bool write)
+{
+	if (p->at + AHEAD >= p->end)
+		return;
+	if (write)
+		__asm__ volatile("prefetchw %0" : : "m"(*p->at[AHEAD].va));
+	else
+		__builtin_prefetch(p->at[AHEAD].va);
+}
+
+/* Whole small pieces of one side, against a long one of the other. */
+SD_INLINE void run_small(struct place *many, struct place *one, bool write)
+{
+	for (; many->at < many->end; many->at++) {
+		const struct sd_piece *p = many->at;
+
+		if (p->bytes > AHEAD_BYTES || p->bytes > one->left || is_null(p))
+			break;
+		prefetch(many, write);
+		if (write)
+			move(p->va, one->va, p->bytes);
+		else
+			move(one->va, p->va, p->bytes);
+		one->va += p->bytes;
+		one->left -= p->bytes;
+	}
+	many->at--;
+	many->left = 0;
+}
+
+SD_INLINE bool is_small(const struct place *p)
+{
+	return p->left == p->at->bytes && p->left <= AHEAD_BYTES && !p->null;
 }
 
 SD_GUARDED static int run_guarded(void *arg)
@@ -265,9 +294,17 @@ SD_GUARDED static int run_guarded(void *arg)
 	struct place d = { .at = job->dst->at - 1, .end = job->dst->at + job->dst->num };
 	struct place s = { .at = job->src->at - 1, .end = job->src->at + job->src->num };
 
-	while ((d.left || place_next(&d, true)) && (s.left || place_next(&s, false))) {
+	while ((d.left || place_next(&d)) && (s.left || place_next(&s))) {
 		uint64_t step = d.left < s.left ? d.left : s.left;
 
+		if (!s.null && d.left < s.left && is_small(&d)) {
+			run_small(&d, &s, true);
+			continue;
+		}
+		if (!d.null && s.left < d.left && is_small(&s)) {
+			run_small(&s, &d, false);
+			continue;
+		}
 		if (!d.null) {
 			if (s.null)
 				zero(d.va, step);

@@ -101,8 +101,9 @@ static int past_the_end(struct sd_pieces *out, const struct sd_layout *layout, s
 	return walk(out, in);
 }
 
-/* Is all memory that the entries name good, so that none needs a look? An on-demand page does. */
-static bool whole_is_good(const struct sd_layout *layout, uint64_t off, const struct ask *q)
+/* The one MR whose memory all entries name and all of which is good, so that none needs a look; NULL:
+ * there is no such. An on-demand page does need one. */
+static struct sd_mkey *good_leaf(const struct sd_layout *layout, uint64_t off, const struct ask *q)
 {
 	struct sd_mkey *leaf = layout->alone ? leaf_of(layout->klm[0].key) : NULL;
 	struct ask in = *q;
@@ -111,11 +112,43 @@ static bool whole_is_good(const struct sd_layout *layout, uint64_t off, const st
 	if (!leaf || leaf->on_demand ||
 	    __builtin_mul_overflow(sd_layout_cycle(layout), layout->cycles, &total) ||
 	    off > total || q->len > total - off)
-		return false;
+		return NULL;
 	in.key = layout->klm[0].key;
 	in.addr = layout->lowest;
 	in.len = layout->highest - layout->lowest;
-	return !walk(NULL, &in);
+	return walk(NULL, &in) ? NULL : leaf;
+}
+
+/* left bytes of entries in good_leaf, from within the i-th on. */
+static int good_pieces(struct sd_pieces *out, const struct sd_layout *layout, struct sd_mkey *leaf,
+		       uint64_t cycle, uint64_t within, uint32_t i, uint64_t left)
+{
+	struct sd_piece *at = out->at + out->num, *end = out->at + out->room;
+	uint64_t into = within - (layout->klm[i].end - layout->klm[i].bytes), all = left;
+	uint64_t shift = (uint64_t)(uintptr_t)leaf->va - leaf->start;
+
+	for (; left && at < end; into = 0) {
+		const struct sd_klm *klm = &layout->klm[i];
+		uint64_t bytes = klm->bytes - into;
+
+		if (bytes > left)
+			bytes = left;
+		*at = (struct sd_piece){
+			.va = (uint8_t *)(uintptr_t)(shift + klm->addr + cycle * klm->stride +
+						     into),
+			.bytes = bytes,
+			.leaf = leaf,
+		};
+		at += bytes != 0;
+		left -= bytes;
+		if (++i == layout->num) {
+			i = 0;
+			cycle++;
+		}
+	}
+	out->num = (size_t)(at - out->at);
+	out->bytes += all - left;
+	return left ? FULL : 0;
 }
 
 /* [off, off + len) of an indirect key: entry by entry, cycle by cycle. */
@@ -124,7 +157,7 @@ static int walk_layout(struct sd_pieces *out, const struct sd_layout *layout, ui
 {
 	struct ask in = *q;
 	uint64_t cycle_bytes, cycle, within, left = q->len;
-	struct sd_mkey *leaf = NULL;
+	struct sd_mkey *leaf;
 	uint32_t i;
 	int ret;
 
@@ -140,8 +173,9 @@ static int walk_layout(struct sd_pieces *out, const struct sd_layout *layout, ui
 	in.side = SD_LOCAL_SIDE;
 	in.depth = q->depth + 1;
 	in.repeated |= layout->repeat;
-	if (!out && whole_is_good(layout, off, &in))
-		return 0;
+	leaf = good_leaf(layout, off, &in);
+	if (leaf)
+		return out ? good_pieces(out, layout, leaf, cycle, within, i, left) : 0;
 	while (left) {
 		const struct sd_klm *klm = &layout->klm[i];
 		uint64_t into;

@@ -337,6 +337,39 @@ static void many_pieces(void **state)
 	free(to);
 }
 
+/* Enough of them to go by plain loads and stores. */
+static void null_pieces_among_many(void **state)
+{
+	struct rig *r = *state;
+	struct ibv_mr *null = ibv_alloc_null_mr(r->pd);
+	struct mlx5dv_mkey *m = make_mkey(r->pd, 24);
+	uint8_t *local = r->buf + BUF_BYTES / 2;
+	struct klm klms[24];
+	uint32_t at = 0, total;
+
+	assert_non_null(null);
+	for (uint32_t i = 0; i < 24; i++) {
+		if (i % 3 == 1)
+			klms[i] = (struct klm){ .key = null->lkey, .bytes = 8 + i };
+		else
+			klms[i] = (struct klm)KLM(r->mr, r->buf + (size_t)i * 1024, 1 + i * i);
+	}
+	fill_list(r, m, ALL_ACCESS, klms, 24);
+	total = klm_bytes(klms, 24);
+	for (uint32_t i = 0; i < total; i++)
+		local[i] = (uint8_t)(1 + i % 255);
+	post_rdma(r->qp, 1, IBV_WR_RDMA_WRITE, sge(r->mr, local, total), m->rkey, 0);
+	expect_wc(r->cq, 1, IBV_WC_SUCCESS);
+	memset(local, 0xee, total);
+	post_rdma(r->qp, 2, IBV_WR_RDMA_READ, sge(r->mr, local, total), m->rkey, 0);
+	expect_wc(r->cq, 2, IBV_WC_SUCCESS);
+	for (uint32_t i = 0; i < 24; i++)
+		for (uint32_t k = 0; k < klms[i].bytes; k++, at++)
+			assert_int_equal(local[at], i % 3 == 1 ? 0 : 1 + at % 255);
+	assert_int_equal(mlx5dv_destroy_mkey(m), 0);
+	assert_int_equal(ibv_dereg_mr(null), 0);
+}
+
 /* Nothing lands when the last byte of a long write is refused. */
 static void all_or_nothing(void **state)
 {
@@ -619,6 +652,7 @@ int main(void)
 		TEST(entry_past_its_mr),
 		TEST(long_totals),
 		TEST(many_pieces),
+		TEST(null_pieces_among_many),
 		TEST(all_or_nothing),
 		TEST(rights_of_a_plain_mr),
 		TEST(rights_of_an_indirect_key),

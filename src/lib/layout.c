@@ -11,7 +11,7 @@
 #define ORIGIN "ibmr_mr_fill"
 
 #define MAX_TOTAL  ((uint64_t)INT64_MAX)
-#define CUT_ALIGN  4096u
+#define CUT_ALIGN  UINT64_C(4096)
 #define MARK_STEP  16u
 #define SPARE_MOST (1u << 20) /* entries */
 
@@ -36,6 +36,12 @@ uint64_t ibmri_cut_length(uint64_t addr, uint64_t length, uint64_t most)
 static bool may_split(const struct ibmr_mr *mr, const struct ibmr_layout *in)
 {
 	return in->kind == IBMR_LAYOUT_LIST && mr->split && in->split;
+}
+
+/* A part is more than half of the most. */
+uint64_t ibmri_cut_parts(uint64_t length, uint64_t most)
+{
+	return length <= most ? 1 : length / (most / 2 + 1) + 1;
 }
 
 static const char *noun(const struct ibmr_layout *in)
@@ -309,7 +315,7 @@ static int divide(struct ibmri_layout *l, uint64_t most, struct ibmr_err *err)
 	uint64_t num = 0, at, n, i;
 
 	for (i = 0; i < l->num; i++)
-		num += whole[i].length <= most ? 1 : whole[i].length / (most / 2 + 1) + 1;
+		num += ibmri_cut_parts(whole[i].length, most);
 	if (num == l->num)
 		return 0;
 	if (num > IBMRI_MAX_PIECES)

@@ -241,6 +241,8 @@ uint64_t ibmri_max_entry(const struct ibmr_ctx *ctx);
 /* How many of length bytes at addr go into one entry of at most so many: cut where no aligned access
  * crosses. */
 uint64_t ibmri_cut_length(uint64_t addr, uint64_t length, uint64_t most);
+/* No more parts than this come of it, wherever it starts. */
+uint64_t ibmri_cut_parts(uint64_t length, uint64_t most);
 
 /* A run of bytes in one member. */
 struct ibmri_piece {

@@ -64,28 +64,23 @@ static struct ibmri_level *new_level(const struct ibmr_mr *mr, const struct ibmr
 static struct ibmri_entry *table_above(struct ibmri_level *level, uint64_t most_entry,
 				       uint64_t *ret_num)
 {
-	struct ibmri_entry *table = NULL;
-	uint64_t i, num = 0, at, n, end = 0;
-	int fill;
+	uint64_t i, num = level->num, at, n, end = 0;
+	struct ibmri_entry *table;
 
-	for (fill = 0; fill < 2; fill++) {
-		if (fill)
-			table = malloc(num * sizeof(*table));
-		if (fill && !table)
-			return NULL;
-		num = 0;
-		for (i = 0; i < level->num; i++) {
-			struct ibmr_mr *key = &level->keys[i];
+	for (i = 0; i < level->num; i++)
+		num += ibmri_cut_parts(level->keys[i].length, most_entry) - 1;
+	table = malloc(num * sizeof(*table));
+	if (!table)
+		return NULL;
+	num = 0;
+	for (i = 0; i < level->num; i++) {
+		struct ibmr_mr *key = &level->keys[i];
 
-			for (at = 0; at < key->length; at += n) {
-				n = ibmri_cut_length(key->base + at, key->length - at, most_entry);
-				end += n;
-				if (fill)
-					table[num] = (struct ibmri_entry){ key, at, n, 0, end };
-				num++;
-			}
+		for (at = 0; at < key->length; at += n) {
+			n = ibmri_cut_length(key->base + at, key->length - at, most_entry);
+			end += n;
+			table[num++] = (struct ibmri_entry){ key, at, n, 0, end };
 		}
-		end = 0;
 	}
 	*ret_num = num;
 	return table;

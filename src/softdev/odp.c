@@ -289,7 +289,7 @@ int sd_odp_access(struct sd_mkey *leaf, uint8_t *va, uint64_t bytes, bool write)
 /* ---- what the process has ----------------------------------------------------------- */
 
 #define PAGEMAP_PRESENT (1ull << 63)
-#define PAGEMAP_STEP	512
+#define PAGEMAP_STEP	4096
 
 /* Whether pages are present for the CPU: present[i] for up to PAGEMAP_STEP of them. */
 static int read_present(int fd, uint64_t va, size_t num, bool *present)
@@ -436,13 +436,16 @@ static int write_states(int out, int pagemap, const struct sd_mr *mr)
 	while (va < end) {
 		uint64_t left = (end - va) / SD_PAGE_SIZE;
 		size_t num = left < PAGEMAP_STEP ? (size_t)left : PAGEMAP_STEP, i;
+		bool any = false;
 
+		for (i = 0; i < num; i++)
+			any |= state[i] = page_ready(mr->pages, va + i * SD_PAGE_SIZE, false);
 		/* what libc gave back by itself was not seen: the device has lost it too */
-		err = pagemap < 0 ? 0 : read_present(pagemap, va, num, present);
+		err = pagemap < 0 || !any ? 0 : read_present(pagemap, va, num, present);
 		if (err)
 			return err;
 		for (i = 0; i < num; i++, va += SD_PAGE_SIZE)
-			state[i] = page_ready(mr->pages, va, false) && (pagemap < 0 || present[i]);
+			state[i] = state[i] && (pagemap < 0 || present[i]);
 		if (sd_raw_write(out, state, num) != (ssize_t)num)
 			return -ENOSPC;
 	}

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -84,6 +85,44 @@ void ibmri_residency_close(struct ibmri_residency *r)
 	r->fd = -1;
 }
 
+/* Linux 6.7 and later count pages themselves (source: struct pm_scan_arg, linux/fs.h): what older
+ * headers do not have. */
+struct scan {
+	uint64_t size, flags, start, end, walk_end, vec, vec_len, max_pages;
+	uint64_t inverted, mask, any_of, return_mask;
+};
+struct scan_region {
+	uint64_t start, end, categories;
+};
+#define SCAN	     _IOWR('f', 16, struct scan)
+#define SCAN_PRESENT (1u << 3)
+
+/* -1: this kernel does not, or not of this memory. */
+static int64_t count_scan(int fd, uint64_t first, uint64_t pages, const struct ibmri_call *c)
+{
+	struct scan_region regions[64];
+	uint64_t page = ibmri_page_size();
+	struct scan scan = { .size = sizeof(scan),
+			     .start = first * page,
+			     .end = (first + pages) * page,
+			     .vec = (uintptr_t)regions,
+			     .vec_len = sizeof(regions) / sizeof(regions[0]),
+			     .mask = SCAN_PRESENT,
+			     .return_mask = SCAN_PRESENT };
+	int64_t present = 0;
+	int num, i;
+
+	while (scan.start < scan.end) {
+		num = ioctl(fd, SCAN, &scan);
+		if (num < 0 || scan.walk_end <= scan.start || ibmri_call_over(c))
+			return -1;
+		for (i = 0; i < num; i++)
+			present += (int64_t)((regions[i].end - regions[i].start) / page);
+		scan.start = scan.walk_end;
+	}
+	return present;
+}
+
 static int64_t count_pagemap(int fd, uint64_t first, uint64_t pages, const struct ibmri_call *c)
 {
 	uint64_t entries[CHUNK];
@@ -136,6 +175,8 @@ int64_t ibmri_pages_resident(struct ibmri_residency *r, uint64_t addr, uint64_t 
 
 	addr &= ~(page - 1);
 	if (r->fd >= 0)
+		count = count_scan(r->fd, addr / page, pages, c);
+	if (r->fd >= 0 && count < 0)
 		count = count_pagemap(r->fd, addr / page, pages, c);
 	if (count >= 0) {
 		r->used_pagemap = true;

@@ -10,6 +10,7 @@
 #include "mr.h"
 
 #include <linux/futex.h>
+#include <linux/ioctl.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -291,13 +292,53 @@ int sd_odp_access(struct sd_mkey *leaf, uint8_t *va, uint64_t bytes, bool write)
 #define PAGEMAP_PRESENT (1ull << 63)
 #define PAGEMAP_STEP	4096
 
+/* Linux 6.7 and later tell it by regions (source: struct pm_scan_arg, linux/fs.h). */
+struct scan {
+	uint64_t size, flags, start, end, walk_end, vec, vec_len, max_pages;
+	uint64_t inverted, mask, any_of, return_mask;
+};
+struct scan_region {
+	uint64_t start, end, categories;
+};
+#define SCAN	     _IOWR('f', 16, struct scan)
+#define SCAN_PRESENT (1u << 3)
+
+static bool scan_present(int fd, uint64_t va, size_t num, bool *present)
+{
+	struct scan_region regions[64];
+	struct scan scan = { .size = sizeof(scan),
+			     .start = va,
+			     .end = va + num * SD_PAGE_SIZE,
+			     .vec = (uintptr_t)regions,
+			     .vec_len = sizeof(regions) / sizeof(regions[0]),
+			     .mask = SCAN_PRESENT,
+			     .return_mask = SCAN_PRESENT };
+	long found, i;
+
+	memset(present, 0, num * sizeof(*present));
+	while (scan.start < scan.end) {
+		found = sd_raw(SYS_ioctl, fd, SCAN, &scan);
+		if (found < 0 || scan.walk_end <= scan.start)
+			return false;
+		for (i = 0; i < found; i++)
+			memset(&present[(regions[i].start - va) / SD_PAGE_SIZE], 1,
+			       (regions[i].end - regions[i].start) / SD_PAGE_SIZE);
+		scan.start = scan.walk_end;
+	}
+	return true;
+}
+
 /* Whether pages are present for the CPU: present[i] for up to PAGEMAP_STEP of them. */
 static int read_present(int fd, uint64_t va, size_t num, bool *present)
 {
 	uint64_t entry[PAGEMAP_STEP];
 	size_t i;
-	long n = sd_raw(SYS_pread64, fd, entry, num * sizeof(entry[0]),
-			va / SD_PAGE_SIZE * sizeof(entry[0]));
+	long n;
+
+	if (scan_present(fd, va, num, present))
+		return 0;
+	n = sd_raw(SYS_pread64, fd, entry, num * sizeof(entry[0]),
+		   va / SD_PAGE_SIZE * sizeof(entry[0]));
 
 	if (n < 0)
 		return (int)n;

@@ -69,7 +69,7 @@ static void moves(struct ibmr_mr *mr, struct ibmr_mr *a, uint64_t num)
 		memcpy(want + i * 8, bytes_of(a) + klms[i].offset, 8);
 	reads_as(mr, 0, want, num * 8);
 	for (i = 0; i < num * 8; i++)
-		want[i] = (uint8_t)(want[i] * 3u + i);
+		want[i] = (uint8_t)(want[i] ^ (i * 5 + 1));
 	OK(ibmr_mr_write(mr, 0, want, num * 8, 0, &err));
 	for (i = 0; i < num; i++)
 		assert_memory_equal(want + i * 8, bytes_of(a) + klms[i].offset, 8);
@@ -331,6 +331,12 @@ static void long_entries_are_divided(void **state)
 		OK(ibmr_mr_write(x, i * 100 * MIB + 100 * MIB - 2, mark, 2, 0, &err));
 		assert_memory_equal(bytes_of(lazy) + klms[i].offset + 100 * MIB - 2, mark, 2);
 	}
+	/* nor where the root divides what a key below holds */
+	for (i = 0; i < 100; i++)
+		klms[i].offset += 4;
+	OK(fill(x, 100, true, 4, &err));
+	for (i = 2 * GIB - 8188; i < 2 * GIB + 8192; i += 8)
+		OK(ibmr_mr_fetch_add(x, i, 1, &old, 0, &err));
 }
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)

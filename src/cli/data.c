@@ -237,6 +237,7 @@ static uint8_t nibble(char c)
 
 int source_read(struct source *src, uint8_t *buf, size_t num, struct fail *f)
 {
+	const uint8_t first = (uint8_t)(src->data->value + src->done);
 	const char *hex;
 	size_t i;
 	int rc = 0;
@@ -255,7 +256,7 @@ int source_read(struct source *src, uint8_t *buf, size_t num, struct fail *f)
 		break;
 	case DATA_RAMP:
 		for (i = 0; i < num; i++)
-			buf[i] = (uint8_t)(src->data->value + src->done + i);
+			buf[i] = (uint8_t)(first + i);
 		break;
 	case DATA_BYTE:
 		memset(buf, src->data->value, num);

@@ -195,7 +195,7 @@ static json_t *examine(struct doctor *d, const char *name, bool listed)
 {
 	char node[NAME_SIZE] = "", path[sizeof(NODES) + NAME_SIZE] = "";
 	bool has_node = node_of(name, node, sizeof(node));
-	struct ibmr_caps caps;
+	struct ibmr_caps caps = { 0 };
 	struct fail fail;
 
 	if (has_node)

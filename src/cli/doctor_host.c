@@ -118,7 +118,7 @@ static json_t *huge_page(const char *folder, uint64_t kib, int64_t *free_pages)
 	total = number_in(path);
 	snprintf(path, sizeof(path), HUGE_PAGES "/%s/free_hugepages", folder);
 	*free_pages = number_in(path);
-	return json_pack("{s:I, s:o, s:o}", "size", (json_int_t)(kib * 1024), "total",
+	return json_pack("{s:I, s:o, s:o}", "size", (json_int_t)kib * 1024, "total",
 			 result_count(total), "free", result_count(*free_pages));
 }
 

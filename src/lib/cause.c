@@ -201,6 +201,27 @@ static int bad_address(const char *what, uint64_t addr, uint64_t length, uint64_
 	return ret;
 }
 
+/* libibverbs keeps registered pages out of a child's memory, and the kernel splits no huge page for it;
+ * 0 when that cannot be the reason. */
+static int fork_protection(const char *what, uint64_t addr, uint64_t length, int err_no,
+			   struct ibmr_err *err)
+{
+	uint64_t page = ibmri_pages_size_at(addr);
+	int ret;
+
+	if (ibv_is_fork_initialized() != IBV_FORK_ENABLED || page <= ibmri_page_size() ||
+	    !(addr % page || length % page))
+		return 0;
+	ret = ibmri_failed(err, IBMR_E_UNSUPPORTED, CALL, err_no,
+			   "fork protection is on, and cannot protect part of a huge page: %s has "
+			   "%" PRIu64 " bytes in pages of %" PRIu64,
+			   what, length, page);
+	ibmri_err_cause(err, "hugepage_fork");
+	ibmri_err_hint(err, "register whole huge pages, or leave RDMAV_FORK_SAFE and "
+			    "IBV_FORK_SAFE out of the environment");
+	return ret;
+}
+
 /* A flag that the device refuses: the one without which the same registration works. */
 static int refused_flag(struct ibmr_ctx *ctx, const char *what, void *addr, uint64_t length,
 			uint64_t access, int err_no, struct ibmr_err *err)
@@ -244,6 +265,7 @@ int ibmri_reg_failed(struct ibmr_ctx *ctx, const char *what, void *addr, uint64_
 {
 	bool pinned = !(access & IBMR_ACCESS_ON_DEMAND);
 	uint64_t need = pinned ? ibmri_page_span((uintptr_t)addr, length) : 0;
+	int ret;
 
 	switch (err_no) {
 	case ENOMEM:
@@ -256,6 +278,10 @@ int ibmri_reg_failed(struct ibmr_ctx *ctx, const char *what, void *addr, uint64_
 	case ENOSPC:
 		return no_keys(ctx, what, err_no, err);
 	case EINVAL:
+		ret = pinned ? fork_protection(what, (uintptr_t)addr, length, err_no, err) : 0;
+		if (ret)
+			return ret;
+		/* fall through */
 	case EOPNOTSUPP:
 		return refused_flag(ctx, what, addr, length, access, err_no, err);
 	}

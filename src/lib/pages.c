@@ -56,6 +56,24 @@ int ibmri_pages_first_bad(uint64_t addr, uint64_t length, bool write,
 	return 1;
 }
 
+uint64_t ibmri_pages_size_at(uint64_t addr)
+{
+	FILE *f = fopen("/proc/self/smaps", "re");
+	uint64_t start, end, kib, size = 0;
+	bool here = false;
+	char line[512];
+
+	while (f && !size && fgets(line, sizeof(line), f)) {
+		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " ", &start, &end) == 2)
+			here = addr >= start && addr < end;
+		else if (here && sscanf(line, "KernelPageSize: %" SCNu64 " kB", &kib) == 1)
+			size = kib * 1024;
+	}
+	if (f)
+		fclose(f);
+	return size;
+}
+
 int64_t ibmri_pages_map_count(void)
 {
 	FILE *f = fopen("/proc/self/maps", "re");

@@ -422,6 +422,8 @@ struct ibmri_bad_page {
 /* 1 found, 0 all pages are usable, negative: could not tell. */
 int ibmri_pages_first_bad(uint64_t addr, uint64_t length, bool write,
 			  struct ibmri_bad_page *ret_bad);
+/* The kernel's page size of the mapping at addr; 0: not known. */
+uint64_t ibmri_pages_size_at(uint64_t addr);
 /* Entries of /proc/self/maps; -1 when it cannot be read. */
 int64_t ibmri_pages_map_count(void);
 

@@ -3,7 +3,10 @@
 #include "soft_test.h"
 
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -371,6 +374,7 @@ static void a_page_without_the_right_is_named(void **state)
 	assert_int_equal(mprotect(at + 4096, 4096, PROT_NONE), 0);
 	NO_REG(caller(at, 8192, 0), EFAULT, IBMR_E_BAD_ADDRESS);
 	assert_string_equal(err.cause, "no_access");
+	assert_true(err.certain);
 	SAYS("offset 4096");
 	assert_int_equal(mprotect(at + 4096, 4096, PROT_READ), 0);
 	NO_REG(caller(at, 8192, LW), EFAULT, IBMR_E_BAD_ADDRESS);
@@ -415,6 +419,8 @@ static void enomem_within_the_limit_is_not_memlock(void **state)
 	soft_word("fail", "reg_mr:1:ENOMEM");
 	NO_REG(anon(4096, LW), ENOMEM, IBMR_E_NO_MEMORY);
 	SAYS("out of keys");
+	assert_string_equal(err.cause, "device_keys");
+	assert_false(err.certain);
 	assert_int_equal(setrlimit(RLIMIT_MEMLOCK, &old), 0);
 }
 
@@ -434,6 +440,8 @@ static void a_device_out_of_keys_is_key_table(void **state)
 	assert_int_equal(err.code, IBMR_E_KEY_TABLE);
 	assert_int_equal(err.sys_errno, -ret);
 	SAYS("no memory key left");
+	assert_string_equal(err.cause, "device_keys");
+	assert_false(err.certain);
 	ret = ibmr_mr_create(soft, "col", 4, &mr[63], &err);
 	assert_int_equal(err.code, IBMR_E_KEY_TABLE);
 	assert_int_not_equal(ret, 0);
@@ -510,6 +518,22 @@ static void an_rkey_that_is_not_the_lkey_is_used_as_such(void **state)
 	reads_as(col, 0, bytes_of(a) + 8, 8);
 }
 
+/* The last test: a filter cannot be taken off again; this one lets everything pass. */
+static void where_system_calls_are_filtered_that_is_suspected(void **state)
+{
+	struct sock_filter pass = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+	struct sock_fprog program = { .len = 1, .filter = &pass };
+	struct ibmr_err err;
+
+	assert_int_equal(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
+	if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program))
+		skip(); /* a kernel without */
+	soft_word("fail", "reg_mr:1:EPERM");
+	NO_REG(anon(4096, LW | OD), EPERM, IBMR_E_NO_PERMISSION);
+	assert_string_equal(err.cause, "seccomp");
+	assert_false(err.certain);
+}
+
 int main(void)
 {
 #define T(t) cmocka_unit_test_setup_teardown(t, setup, teardown)
@@ -537,6 +561,7 @@ int main(void)
 		T(an_mr_without_a_name_is_called_by_its_key),
 		T(key_0_is_a_key),
 		T(an_rkey_that_is_not_the_lkey_is_used_as_such),
+		T(where_system_calls_are_filtered_that_is_suspected),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -102,7 +102,8 @@ void *ibmri_exp_null(int err_no);
 
 /* Destroy the keys of its indirect MRs; the program's handles live on without one. */
 int ibmri_exp_mrs_drop(struct ibmri_exp_pd *pd);
-void ibmri_exp_qps_drop(struct ibmri_exp_pd *pd);
+/* The records of queue pairs that are gone; true when there is no other. */
+bool ibmri_exp_qps_drop(struct ibmri_exp_pd *pd);
 
 /* ---- exp_umr.c ----------------------------------------------------------------------------- */
 

@@ -20,7 +20,7 @@ static int ask_umr(struct ibv_context *context, struct ibmr_caps *caps)
 	struct ibmr_ctx *ctx;
 	struct ibmr_err err;
 	struct ibv_pd *pd;
-	int ret;
+	int ret, left;
 
 	errno = 0;
 	pd = ibv_alloc_pd(context);
@@ -29,11 +29,10 @@ static int ask_umr(struct ibv_context *context, struct ibmr_caps *caps)
 	ret = ibmr_ctx_from_pd(pd, &opts, &ctx, &err);
 	if (!ret) {
 		ret = ibmr_ctx_query(ctx, caps, &err);
-		(void)ibmr_ctx_close(ctx, NULL); /* a key that stays keeps the PD, as said below */
+		(void)ibmr_ctx_close(ctx, NULL); /* a key that stays keeps the PD */
 	}
-	if (ibv_dealloc_pd(pd) && !ret)
-		return EIO;
-	return ret ? ibmri_exp_errno(&err) : 0;
+	left = ibv_dealloc_pd(pd); /* else the kernel takes it, at close */
+	return ret ? ibmri_exp_errno(&err) : left;
 }
 
 /* ---- the members that the old struct had from the beginning ------------------------------------- */

@@ -144,9 +144,8 @@ int ibmri_exp_pd_get(struct ibv_pd *pd, struct ibmri_exp_pd **ret_pd, struct ibm
 /* The records of a PD that is gone. */
 static void pd_free(struct ibmri_exp_pd *p)
 {
-	ibmri_exp_qps_drop(p);
-	if (ibmri_exp_mrs_drop(p))
-		return; /* MRs still point here */
+	if (!ibmri_exp_qps_drop(p) || ibmri_exp_mrs_drop(p))
+		return; /* records still point here */
 	(void)ibmr_ctx_close(p->ctx, NULL);
 	pthread_mutex_destroy(&p->lock);
 	free(p);
@@ -163,7 +162,7 @@ int ibmr_exp_dealloc_pd(struct ibv_pd *pd)
 		return ibv_dealloc_pd(pd);
 	ibmri_exp_remove(IBMRI_EXP_PD, &p->obj);
 	ret = ibv_dealloc_pd(pd);
-	if (ret && p->umrs && !p->qps && !ibmri_exp_mrs_drop(p))
+	if (ret && ibmri_exp_qps_drop(p) && !ibmri_exp_mrs_drop(p))
 		ret = ibv_dealloc_pd(pd);
 	if (ret)
 		pd_keep(p);

@@ -247,14 +247,19 @@ struct ibv_qp *ibv_exp_create_qp(struct ibv_context *context, struct ibv_exp_qp_
 
 /* ---- and their end ------------------------------------------------------------------------------- */
 
+/* A record whose queue pair is gone. With a key that is not destroyed it stays for its PD to try. */
 static void forget(struct ibmri_exp_qp *q)
 {
-	pthread_mutex_lock(&q->pd->lock);
+	struct ibmri_exp_pd *pd = q->pd;
+
+	q->qp = NULL;
+	if (mlx5dv_destroy_mkey(q->fence))
+		return;
+	pthread_mutex_lock(&pd->lock);
 	*q->pprev = q->next;
 	if (q->next)
 		q->next->pprev = q->pprev;
-	pthread_mutex_unlock(&q->pd->lock);
-	(void)mlx5dv_destroy_mkey(q->fence); /* else the kernel takes it, at close */
+	pthread_mutex_unlock(&pd->lock);
 	free(q);
 }
 
@@ -275,13 +280,14 @@ int ibmr_exp_destroy_qp(struct ibv_qp *qp)
 	return ret;
 }
 
-void ibmri_exp_qps_drop(struct ibmri_exp_pd *pd)
+bool ibmri_exp_qps_drop(struct ibmri_exp_pd *pd)
 {
 	struct ibmri_exp_qp *q, *next;
 
 	for (q = pd->qps; q; q = next) {
 		next = q->next;
-		ibmri_exp_remove(IBMRI_EXP_QP, &q->obj);
-		forget(q);
+		if (!q->qp)
+			forget(q);
 	}
+	return !pd->qps;
 }

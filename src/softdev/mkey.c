@@ -148,7 +148,9 @@ struct sd_layout *sd_layout_new(uint32_t room)
 		layout = malloc(sizeof(*layout) + (size_t)room * sizeof(layout->klm[0]));
 	}
 	if (layout)
-		*layout = (struct sd_layout){ .refs = 1, .room = room, .cycles = 1 };
+		*layout = (struct sd_layout){
+			.refs = 1, .room = room, .cycles = 1, .extent = SD_EXTENT_NONE
+		};
 	return layout;
 }
 
@@ -168,7 +170,7 @@ void sd_layout_put(struct sd_layout *layout)
 }
 
 /* Padding behind the last entry has no length. */
-static uint64_t uniform_length(const struct sd_layout *layout)
+void sd_layout_seal(struct sd_layout *layout)
 {
 	const struct sd_klm *klm = layout->klm;
 	uint64_t one = layout->num ? klm[0].bytes : 0;
@@ -180,34 +182,7 @@ static uint64_t uniform_length(const struct sd_layout *layout)
 		i++;
 	while (i < layout->num && !klm[i].bytes)
 		i++;
-	return i == layout->num ? one : 0;
-}
-
-/* cycles are 2^32 at most, strides 2^16 and lengths 2^31: only an address can make a sum wrap. */
-static bool find_extent(struct sd_layout *layout)
-{
-	uint64_t lowest = UINT64_MAX, highest = 0, last_cycle = layout->cycles - 1;
-	const struct sd_klm *end = layout->klm + layout->num;
-
-	for (const struct sd_klm *klm = layout->klm; klm < end; klm++) {
-		uint64_t past = klm->addr + last_cycle * klm->stride + klm->bytes;
-
-		if (!klm->bytes)
-			continue;
-		if (klm->key != layout->klm[0].key || past < klm->addr)
-			return false;
-		lowest = klm->addr < lowest ? klm->addr : lowest;
-		highest = past > highest ? past : highest;
-	}
-	layout->lowest = lowest;
-	layout->highest = highest;
-	return highest;
-}
-
-void sd_layout_seal(struct sd_layout *layout)
-{
-	layout->uniform = uniform_length(layout);
-	layout->alone = find_extent(layout);
+	layout->uniform = i == layout->num ? one : 0;
 }
 
 uint64_t sd_layout_cycle(const struct sd_layout *layout)

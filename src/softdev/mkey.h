@@ -14,6 +14,17 @@ struct sd_klm {
 	uint32_t stride; /* repeat only */
 };
 
+/* Where all entries lie in the one key that they name. */
+struct sd_extent {
+	bool mixed; /* they name several, or wrap */
+	uint64_t lowest, highest;
+};
+#define SD_EXTENT_NONE               \
+	(struct sd_extent)           \
+	{                            \
+		.lowest = UINT64_MAX \
+	}
+
 /* Never changed once made: shared by reference between a key and what is staged for it. */
 struct sd_layout {
 	unsigned int refs;
@@ -21,8 +32,7 @@ struct sd_layout {
 	uint32_t num, room;
 	uint64_t uniform; /* the length of all entries, of the last at most; 0: they differ */
 	uint64_t cycles;  /* 1 for a list */
-	bool alone;	  /* all entries name one key and lie in [lowest, highest) of it */
-	uint64_t lowest, highest;
+	struct sd_extent extent;
 	struct sd_klm klm[];
 };
 
@@ -39,6 +49,19 @@ struct sd_staged {
 struct sd_layout *sd_layout_new(uint32_t room); /* empty; NULL: no memory */
 struct sd_layout *sd_layout_get(struct sd_layout *layout);
 void sd_layout_put(struct sd_layout *layout);
+/* Cycles are 2^32 at most, strides 2^16 and lengths 2^31: only an address can make a sum wrap. */
+static inline void sd_extent_add(struct sd_extent *e, const struct sd_layout *layout,
+				 const struct sd_klm *klm)
+{
+	uint64_t past = klm->addr + (layout->cycles - 1) * klm->stride + klm->bytes;
+
+	if (!klm->bytes)
+		return;
+	e->mixed |= klm->key != layout->klm[0].key || past < klm->addr;
+	e->lowest = klm->addr < e->lowest ? klm->addr : e->lowest;
+	e->highest = past > e->highest ? past : e->highest;
+}
+
 /* All entries are there. */
 void sd_layout_seal(struct sd_layout *layout);
 /* Bytes of one cycle. */

@@ -105,7 +105,7 @@ static int past_the_end(struct sd_pieces *out, const struct sd_layout *layout, s
  * there is no such. An on-demand page does need one. */
 static struct sd_mkey *good_leaf(const struct sd_layout *layout, uint64_t off, const struct ask *q)
 {
-	struct sd_mkey *leaf = layout->alone ? leaf_of(layout->klm[0].key) : NULL;
+	struct sd_mkey *leaf = !layout->extent.mixed ? leaf_of(layout->klm[0].key) : NULL;
 	struct ask in = *q;
 	uint64_t total;
 
@@ -114,8 +114,8 @@ static struct sd_mkey *good_leaf(const struct sd_layout *layout, uint64_t off, c
 	    off > total || q->len > total - off)
 		return NULL;
 	in.key = layout->klm[0].key;
-	in.addr = layout->lowest;
-	in.len = layout->highest - layout->lowest;
+	in.addr = layout->extent.lowest;
+	in.len = layout->extent.highest - layout->extent.lowest;
 	return walk(NULL, &in) ? NULL : leaf;
 }
 

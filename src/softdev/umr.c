@@ -52,6 +52,7 @@ static bool add_klm(struct sd_layout *layout, struct sd_klm klm)
 	if (__builtin_add_overflow(end, klm.bytes, &klm.end))
 		return false;
 	layout->klm[layout->num++] = klm;
+	sd_extent_add(&layout->extent, layout, &klm);
 	return true;
 }
 
@@ -84,19 +85,22 @@ static int parse_repeat(const struct mlx5_wqe_umr_repeat_block_seg *head, uint32
 static int parse_list(const struct mlx5_wqe_umr_klm_seg *seg, uint32_t octowords,
 		      struct sd_layout *layout)
 {
+	struct sd_extent extent = SD_EXTENT_NONE;
 	uint64_t end = 0; /* of 2^16 times 2^31 bytes at most */
 
 	for (uint32_t i = 0; i < octowords; i++) {
 		uint32_t bytes = be32toh(seg[i].byte_count), key = be32toh(seg[i].mkey);
+		uint64_t addr = be64toh(seg[i].address);
 
 		if (bytes > INT32_MAX || key == REPEAT_MARK)
 			return -EINVAL;
 		end += bytes;
-		layout->klm[i] = (struct sd_klm){
-			.addr = be64toh(seg[i].address), .end = end, .key = key, .bytes = bytes
-		};
+		layout->klm[i] =
+			(struct sd_klm){ .addr = addr, .end = end, .key = key, .bytes = bytes };
+		sd_extent_add(&extent, layout, &layout->klm[i]);
 	}
 	layout->num = octowords;
+	layout->extent = extent;
 	return 0;
 }
 

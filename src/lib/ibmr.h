@@ -268,10 +268,11 @@ IBMR_EXPORT int ibmr_mr_from_ibv(struct ibmr_ctx *ctx, struct ibv_mr *mr, uint64
 IBMR_EXPORT int ibmr_mr_create(struct ibmr_ctx *ctx, const char *name, uint64_t max_klms,
 			       struct ibmr_mr **ret_mr, struct ibmr_err *reterr);
 
-/* The same, for lists that may take more than one key: with split in the layout too, what one key cannot
- * hold becomes a tree of keys within the device's depth, and an entry longer than one carries is
- * divided. max_klms is of the layout's entries, up to 67,108,864. A repeat is one key always. The keys
- * of a tree go with the layout: by a refill, invalidate, dereg. */
+/* The same, for layouts that may take more than one key: with split in the layout too, a list that one
+ * key cannot hold becomes a tree of keys within the device's depth, an entry longer than one carries is
+ * divided, and a repeat that one key cannot hold is unrolled into the list of its pieces. max_klms is
+ * of the layout's own entries, up to 67,108,864; pieces are as many at most. The keys of a tree go with
+ * the layout: by a refill, invalidate, dereg. */
 IBMR_EXPORT int ibmr_mr_create_split(struct ibmr_ctx *ctx, const char *name, uint64_t max_klms,
 				     struct ibmr_mr **ret_mr, struct ibmr_err *reterr);
 
@@ -296,7 +297,7 @@ struct ibmr_layout {
 	uint64_t base;	 /* address of byte 0 through the keys */
 	uint64_t count;	 /* repeat: cycles */
 	uint64_t num;	 /* entries in klms or blocks */
-	bool split;	 /* list: may take more keys and entries than one, of an MR created so */
+	bool split;	 /* may take more keys and entries than one, of an MR created so */
 	union {
 		const struct ibmr_klm *klms;
 		const struct ibmr_block *blocks;

@@ -11,37 +11,13 @@
 #define ORIGIN "ibmr_mr_fill"
 
 #define MAX_TOTAL  ((uint64_t)INT64_MAX)
-#define CUT_ALIGN  UINT64_C(4096)
 #define MARK_STEP  16u
 #define SPARE_MOST (1u << 20) /* entries */
-
-static uint64_t limit_or(uint64_t reported, uint64_t wire)
-{
-	return reported && reported < wire ? reported : wire;
-}
-
-uint64_t ibmri_max_entry(const struct ibmr_ctx *ctx)
-{
-	return limit_or(ctx->caps.max_entry, IBMRI_MAX_ENTRY);
-}
-
-uint64_t ibmri_cut_length(uint64_t addr, uint64_t length, uint64_t most)
-{
-	uint64_t align = most >= 2 * CUT_ALIGN ? CUT_ALIGN : most >= 16 ? 8 : 1;
-
-	return length <= most ? length : most - (addr + most) % align;
-}
 
 /* Both were asked for it. */
 static bool may_split(const struct ibmr_mr *mr, const struct ibmr_layout *in)
 {
-	return in->kind == IBMR_LAYOUT_LIST && mr->split && in->split;
-}
-
-/* A part is more than half of the most. */
-uint64_t ibmri_cut_parts(uint64_t length, uint64_t most)
-{
-	return length <= most ? 1 : length / (most / 2 + 1) + 1;
+	return mr->split && in->split;
 }
 
 static const char *noun(const struct ibmr_layout *in)
@@ -76,7 +52,7 @@ static int check_head(const struct ibmr_mr *mr, const struct ibmr_layout *in, st
 		ibmri_err_hint(err, "with split they become a tree of keys");
 		return ret;
 	}
-	if (repeat && in->num + 1 > mr->table)
+	if (repeat && !may_split(mr, in) && in->num + 1 > mr->table)
 		return ibmri_refuse(err, IBMR_E_LIMIT, ORIGIN,
 				    "%" PRIu64 " blocks and their header take %" PRIu64
 				    " table entries, more than the %" PRIu64 " a key has",
@@ -207,27 +183,33 @@ static int check_wire(const struct ibmr_mr *mr, const struct ibmr_layout *in, ui
 		      const struct ibmri_entry *e, struct ibmr_err *err)
 {
 	uint64_t most_entry = ibmri_max_entry(mr->ctx), most_stride;
+	int ret;
 
+	if (may_split(mr, in))
+		return 0; /* it is divided, or unrolled */
 	if (in->kind == IBMR_LAYOUT_LIST) {
-		if (e->length <= most_entry || may_split(mr, in))
+		if (e->length <= most_entry)
 			return 0;
 		return ibmri_refuse(err, IBMR_E_LIMIT, ORIGIN,
 				    "klm %" PRIu64 ": length %" PRIu64 " is more than the %" PRIu64
 				    " bytes one entry carries",
 				    i, e->length, most_entry);
 	}
-	most_stride = limit_or(mr->ctx->caps.max_stride, IBMRI_MAX_STRIDE);
+	most_stride = ibmri_max_stride(mr->ctx);
+	if (e->length <= most_stride && e->stride <= most_stride)
+		return 0;
 	if (e->length > most_stride)
-		return ibmri_refuse(err, IBMR_E_LIMIT, ORIGIN,
-				    "block %" PRIu64 ": length %" PRIu64
-				    " is more than the %" PRIu64 " bytes a repeat block carries",
-				    i, e->length, most_stride);
-	if (e->stride > most_stride)
-		return ibmri_refuse(err, IBMR_E_LIMIT, ORIGIN,
-				    "block %" PRIu64 ": stride %" PRIu64
-				    " is more than the %" PRIu64 " a repeat block carries",
-				    i, e->stride, most_stride);
-	return 0;
+		ret = ibmri_refuse(err, IBMR_E_LIMIT, ORIGIN,
+				   "block %" PRIu64 ": length %" PRIu64 " is more than the %" PRIu64
+				   " bytes a repeat block carries",
+				   i, e->length, most_stride);
+	else
+		ret = ibmri_refuse(err, IBMR_E_LIMIT, ORIGIN,
+				   "block %" PRIu64 ": stride %" PRIu64 " is more than the %" PRIu64
+				   " a repeat block carries",
+				   i, e->stride, most_stride);
+	ibmri_err_hint(err, "with split it is unrolled into a list");
+	return ret;
 }
 
 static int add_entry(const struct ibmr_mr *mr, const struct ibmr_layout *in, uint64_t i,
@@ -308,42 +290,6 @@ static int check_total(struct ibmri_layout *l, struct ibmr_err *err)
 	return 0;
 }
 
-/* Entries longer than one carries, in as many as it takes. */
-static int divide(struct ibmri_layout *l, uint64_t most, struct ibmr_err *err)
-{
-	struct ibmri_entry *whole = l->entries, *parts;
-	uint64_t num = 0, at, n, i;
-
-	for (i = 0; i < l->num; i++)
-		num += ibmri_cut_parts(whole[i].length, most);
-	if (num == l->num)
-		return 0;
-	if (num > IBMRI_MAX_PIECES)
-		return ibmri_refuse(err, IBMR_E_LIMIT, ORIGIN,
-				    "entries of %" PRIu64 " bytes in all, %" PRIu64
-				    " bytes each at most, are more than the %u that one MR takes",
-				    l->total, most, IBMRI_MAX_PIECES);
-	parts = malloc(num * sizeof(*parts));
-	if (!parts)
-		return ibmri_no_memory(err, ORIGIN, num * sizeof(*parts));
-	num = 0;
-	for (i = 0; i < l->num; i++) {
-		uint64_t start = whole[i].end - whole[i].length;
-
-		for (at = 0; at < whole[i].length; at += n) {
-			n = ibmri_cut_length(l->base + start + at, whole[i].length - at, most);
-			parts[num++] = (struct ibmri_entry){ .mr = whole[i].mr,
-							     .offset = whole[i].offset + at,
-							     .length = n,
-							     .end = start + at + n };
-		}
-	}
-	free(whole);
-	l->entries = parts;
-	l->num = l->room = num;
-	return 0;
-}
-
 /* Memory that the kernel has given already is worth having again. */
 static void take_entries(struct ibmr_mr *mr, struct ibmri_layout *l)
 {
@@ -367,7 +313,6 @@ int ibmri_layout_make(struct ibmr_mr *mr, const struct ibmr_layout *in,
 	ret = check_head(mr, in, err);
 	if (ret)
 		return ret;
-	l.split = may_split(mr, in);
 	l.num = in->num; /* at most max_klms, so the size below cannot wrap */
 	l.count = in->kind == IBMR_LAYOUT_REPEAT ? in->count : 1;
 	take_entries(mr, &l);
@@ -381,8 +326,8 @@ int ibmri_layout_make(struct ibmr_mr *mr, const struct ibmr_layout *in,
 		}
 	}
 	ret = check_total(&l, err);
-	if (!ret && l.split)
-		ret = divide(&l, ibmri_max_entry(mr->ctx), err);
+	if (!ret && may_split(mr, in))
+		ret = ibmri_layout_split(mr, &l, err);
 	if (ret)
 		goto free_entries;
 	l.each = equal_length(&l);

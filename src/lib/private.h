@@ -4,11 +4,11 @@
  * program that links the library statically. The arrows go one way:
  *
  *   data.c prefetch.c translate.c
- *   indirect.c mr.c ctx.c                      the public calls
+ *   indirect.c tree.c mr.c ctx.c                   the public calls
  *   queue.c pair.c pool.c caps.c               what a device is made to do for them
  *   cause.c limits.c pages.c
  *   mem.c file.c shared.c                      the machine: memory, pages, files, limits
- *   layout.c umr.c access.c err.c              pure: no I/O, no verbs calls
+ *   layout.c split.c umr.c access.c err.c      pure: no I/O, no verbs calls
  */
 #ifndef IBMR_PRIVATE_H
 #define IBMR_PRIVATE_H
@@ -235,14 +235,6 @@ int ibmri_layout_make(struct ibmr_mr *mr, const struct ibmr_layout *in,
 void ibmri_layout_free(struct ibmri_layout *l);
 /* The same of a layout that another took the place of: the MR's next one has its memory. */
 void ibmri_layout_retire(struct ibmr_mr *mr, struct ibmri_layout *l);
-
-/* Bytes that one list entry carries. */
-uint64_t ibmri_max_entry(const struct ibmr_ctx *ctx);
-/* How many of length bytes at addr go into one entry of at most so many: cut where no aligned access
- * crosses. */
-uint64_t ibmri_cut_length(uint64_t addr, uint64_t length, uint64_t most);
-/* No more parts than this come of it, wherever it starts. */
-uint64_t ibmri_cut_parts(uint64_t length, uint64_t most);
 
 /* A run of bytes in one member. */
 struct ibmri_piece {
@@ -501,6 +493,21 @@ int ibmri_indirect_send(const struct ibmri_call *c, struct ibmr_mr *mr,
 			struct ibmr_err *err);
 /* Refuse an MR that cannot be read or written through: itself or something under it. */
 int ibmri_usable(struct ibmr_mr *mr, const char *origin, struct ibmr_err *err);
+
+/* ---- split.c: layouts that one table cannot say ---------------------------------------------- */
+
+/* Bytes that one list entry carries. */
+uint64_t ibmri_max_entry(const struct ibmr_ctx *ctx);
+/* Of a repeat block's stride and length. */
+uint64_t ibmri_max_stride(const struct ibmr_ctx *ctx);
+/* How many of length bytes at addr go into one entry of at most so many: cut where no aligned access
+ * crosses. */
+uint64_t ibmri_cut_length(uint64_t addr, uint64_t length, uint64_t most);
+/* No more parts than this come of it, wherever it starts. */
+uint64_t ibmri_cut_parts(uint64_t length, uint64_t most);
+
+/* Divide entries that are too long; unroll a repeat that the MR's own key cannot hold. */
+int ibmri_layout_split(const struct ibmr_mr *mr, struct ibmri_layout *l, struct ibmr_err *err);
 
 /* ---- tree.c: lists that one key cannot hold ------------------------------------------------ */
 

@@ -137,7 +137,70 @@ static void only_where_both_ask_for_it(void **state)
 	REFUSED(ibmr_mr_create_split(soft, "z", 0, &y, &err), EINVAL, IBMR_E_ARGUMENT);
 }
 
-static void a_repeat_is_one_key(void **state)
+/* Byte by byte: 3 blocks, each over its own 100 bytes of a cycle. */
+static void check_unrolled(struct ibmr_mr *x, struct ibmr_mr *a, const struct ibmr_block *blocks,
+			   uint64_t count)
+{
+	uint64_t c, i, at = 0;
+
+	for (c = 0; c < count; c++) {
+		for (i = 0; i < 3; i++) {
+			reads_as(x, at, bytes_of(a) + blocks[i].offset + c * blocks[i].stride,
+				 blocks[i].length);
+			at += blocks[i].length;
+		}
+	}
+	assert_int_equal(info_of(x).length, at);
+}
+
+static void a_repeat_that_one_key_holds_stays_one(void **state)
+{
+	struct ibmr_mr *a = soft_reg("a", 300000, ALL), *x = create("x", 3);
+	struct ibmr_block blocks[] = { { a, 5, 7, 11 }, { a, 100, 3, 65535 }, { a, 9, 20, 0 } };
+	struct ibmr_layout l = { .kind = IBMR_LAYOUT_REPEAT,
+				 .access = ALL,
+				 .count = 4,
+				 .num = 3,
+				 .split = true,
+				 .blocks = blocks };
+	struct ibmr_err err;
+
+	ramp(a, 5);
+	OK(ibmr_mr_fill(x, &l, &err));
+	assert_int_equal(info_of(x).entries, 4);
+	assert_int_equal(info_of(x).form, IBMR_FORM_INLINE);
+	check_unrolled(x, a, blocks, 4);
+	/* a stride that no block says: the list of its pieces; and so many that they are a tree */
+	blocks[1].stride = 65536;
+	OK(ibmr_mr_fill(x, &l, &err));
+	assert_int_equal(info_of(x).entries, 12);
+	assert_int_equal(info_of(x).levels, 1);
+	check_unrolled(x, a, blocks, 4);
+	blocks[1] = (struct ibmr_block){ a, 100, 65536, 1000 };
+	l.count = 50;
+	OK(ibmr_mr_fill(x, &l, &err));
+	assert_int_equal(info_of(x).levels, 2);
+	assert_int_equal(info_of(x).entries, 150 + 3);
+	check_unrolled(x, a, blocks, 50);
+	/* its bounds are those of a repeat */
+	l.count = 300;
+	REFUSED(ibmr_mr_fill(x, &l, &err), EFAULT, IBMR_E_RANGE);
+	assert_int_equal(err.index, 1);
+	blocks[1].stride = 0;
+	l.count = 1u << 26;
+	blocks[0].stride = 0;
+	REFUSED(ibmr_mr_fill(x, &l, &err), E2BIG, IBMR_E_LIMIT);
+	SAYS("cycles of 3 blocks");
+	check_unrolled(
+		x, a,
+		(struct ibmr_block[]){ { a, 5, 7, 11 }, { a, 100, 65536, 1000 }, { a, 9, 20, 0 } },
+		50);
+	l.split = false;
+	l.count = 1;
+	REFUSED(ibmr_mr_fill(x, &l, &err), E2BIG, IBMR_E_LIMIT);
+}
+
+static void more_blocks_than_a_key_has(void **state)
 {
 	struct ibmr_mr *a = soft_reg("a", 4096, ALL), *x = create("x", 100);
 	struct ibmr_block blocks[64];
@@ -152,11 +215,16 @@ static void a_repeat_is_one_key(void **state)
 
 	for (i = 0; i < 64; i++)
 		blocks[i] = (struct ibmr_block){ a, 8 * (uint64_t)i, 8, 512 };
-	REFUSED(ibmr_mr_fill(x, &l, &err), E2BIG, IBMR_E_LIMIT);
+	OK(ibmr_mr_fill(x, &l, &err));
+	assert_int_equal(info_of(x).levels, 2);
+	assert_int_equal(info_of(x).entries, 128 + 2);
 	l.num = 63;
 	OK(ibmr_mr_fill(x, &l, &err));
 	assert_int_equal(info_of(x).levels, 1);
 	assert_int_equal(info_of(x).entries, 64);
+	l.num = 64;
+	l.split = false;
+	REFUSED(ibmr_mr_fill(x, &l, &err), E2BIG, IBMR_E_LIMIT);
 }
 
 static void levels_count_for_the_device(void **state)
@@ -380,7 +448,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(a_tree_is_as_deep_as_it_must_be),
 		T(only_where_both_ask_for_it),
-		T(a_repeat_is_one_key),
+		T(a_repeat_that_one_key_holds_stays_one),
+		T(more_blocks_than_a_key_has),
 		T(levels_count_for_the_device),
 		T(a_device_of_one_level_has_no_trees),
 		T(a_failure_leaves_the_old_layout),

@@ -185,7 +185,7 @@ static double make(struct bench *b)
 
 	for (uint64_t i = 0; i < b->s.num; i++)
 		klms[i] = (struct ibmr_klm){ b->pool, b->s.offset[i], b->s.segment };
-	for (int i = 0; i < ROUNDS_SLOW; i++) {
+	for (int i = 0; i < builds(&b->s); i++) {
 		double took;
 
 		if (i)

@@ -5,6 +5,7 @@ import json
 import os
 import shutil
 import subprocess
+import time
 
 HERE = os.path.dirname(os.path.realpath(__file__))
 PAYLOADS = (256 << 10, 8 << 20, 64 << 20)
@@ -107,16 +108,67 @@ def bench_data(build, goal, scratch):
 
 
 def bench_fill(build, goal):
-    print("fill: nanoseconds an entry, from an array, checks included")
+    print("fill: an entry from an array, checks included, and a byte at a random offset, translated")
     fill = os.path.join(build, "test", "bench", "fill")
-    few, many = (float(subprocess.run([fill, str(n)], check=True, stdout=subprocess.PIPE).stdout)
-                 for n in (1000, 60000))
-    print("  1,000 entries: %.1f ns; 60,000: %.1f ns" % (few, many))
-    goal(many <= 12, "%.1f ns an entry at 60,000, at most 12" % many)
-    goal(many / few <= 1.2, "an entry of 60,000 takes %.2f of one of 1,000, at most 1.2" % (
-        many / few))
+    got = {}
+    for kind in ("varied", "equal"):
+        for entries in (1000, 60000):
+            one = got[kind, entries] = ask(fill, str(entries), kind)
+            print("  %d entries of %s lengths: fill %.1f ns an entry, translation %.1f ns" % (
+                entries, kind, one["fill"], one["translate"]))
+    for kind in ("varied", "equal"):
+        few, many = got[kind, 1000], got[kind, 60000]
+        goal(many["fill"] <= 12, "%.1f ns an entry at 60,000, at most 12" % many["fill"])
+        goal(many["fill"] / few["fill"] <= 1.25, "an entry of 60,000 takes %.2f of one of 1,000, "
+             "at most 1.25" % (many["fill"] / few["fill"]))
+        goal(many["translate"] <= 100, "%.1f ns to translate, at most 100" % many["translate"])
+    growth = got["equal", 60000]["translate"] / got["equal", 1000]["translate"]
+    goal(growth <= 1.5, "equal lengths: translation in 60,000 takes %.2f of that in 1,000, at most "
+         "1.5" % growth)
+
+
+def run_plan(ibmr, scratch, plan):
+    """(seconds of the fastest of five, bytes of the plan)"""
+    path = os.path.join(scratch, "layout.json")
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump(plan, file)
+    times = []
+    for _ in range(5):
+        start = time.monotonic()
+        subprocess.run([ibmr, "run", path], check=True, stdout=subprocess.DEVNULL)
+        times.append(time.monotonic() - start)
+    return min(times), os.path.getsize(path)
+
+
+def bench_spec(build, goal, scratch):
+    print("spec: from file to filled MR")
+    ibmr = os.path.join(build, "src", "cli", "ibmr")
+    access = ["local_write", "remote_read"]
+
+    def plan(length, *steps):
+        first = {"do": "reg", "mr": "pool", "length": length, "access": access}
+        return {"schema": 1, "device": "soft0", "steps": [first, *steps]}
+
+    klms = [{"mr": "pool", "offset": number * 7919 % 65536 * 64, "length": 1 + number % 64}
+            for number in range(60000)]
+    seconds, _ = run_plan(ibmr, scratch, plan(
+        65536 * 64, {"do": "create", "mr": "m", "max_klms": 60000},
+        {"do": "fill", "mr": "m", "layout": "list", "access": access, "klms": klms}))
+    goal(seconds < 0.3, "60,000 KLMs: %.3f s, under 0.3 s" % seconds)
+
+    def repeat(name, member, length, stride):
+        return ({"do": "create", "mr": name, "max_klms": 2},
+                {"do": "fill", "mr": name, "layout": "repeat", "access": access, "count": 4096,
+                 "blocks": [{"mr": member, "length": length, "stride": stride}]})
+
+    seconds, size = run_plan(ibmr, scratch, plan(
+        65536, *repeat("inner", "pool", 8, 16), *repeat("outer", "inner", 32768, 0),
+        {"do": "read", "mr": "outer", "offset": (4096 * 4096 - 1) * 8, "length": 8}))
+    goal(size < 2048, "16,777,216 pieces by nested repeats: a plan of %d bytes, under 2 KiB" % size)
+    print("  filled, and read at its end, in %.1f ms" % (seconds * 1e3))
 
 
 def bench(build, goal, scratch):
     bench_fill(build, goal)
+    bench_spec(build, goal, scratch)
     bench_data(build, goal, scratch)

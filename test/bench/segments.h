@@ -129,6 +129,12 @@ static inline void sample(struct timed *t, void *arg, uint64_t num)
 		t->best = took;
 }
 
+/* How often to make what all segments are named by. */
+static inline int builds(const struct segments *s)
+{
+	return s->num > 1 << 20 ? 1 : ROUNDS_SLOW;
+}
+
 /* In turn, so that other work on the machine tells on all of them. */
 static inline void measure(struct timed *t, unsigned int ways, void *arg, uint64_t num)
 {

@@ -3,6 +3,7 @@
  * libibmr, inside. What crosses files is named ibmri_: never exported, and out of the way of a
  * program that links the library statically. The arrows go one way:
  *
+ *   exp_*.c                                    the experimental verbs (exp.h), a second face
  *   data.c prefetch.c translate.c
  *   indirect.c tree.c mr.c ctx.c                   the public calls
  *   queue.c pair.c pool.c caps.c               what a device is made to do for them

@@ -2,6 +2,9 @@
 /* Work requests: what is refused before the device sees it, full queues, completions, mixed use. */
 #include "rig.h"
 
+#include <endian.h>
+#include <infiniband/mlx5dv.h>
+
 static uint8_t a[4 * PAGE];
 
 static struct {
@@ -156,6 +159,33 @@ static void twenty_entries_travel_in_the_request(void **state)
 		assert_int_equal(got[i], a[i / 8 * 60 + i % 8]);
 }
 
+static void the_longest_list(void **state)
+{
+	const uint32_t most = 65532;
+	struct ibv_exp_mkey_list_container *list = rig_list(most);
+	struct ibv_exp_mem_region *regions = calloc(most, sizeof(*regions));
+	struct ibv_mr *umr = rig_create(most);
+	uint8_t got[256];
+	uint32_t i;
+
+	assert_non_null(regions);
+	for (i = 0; i < PAGE; i++)
+		a[i] = (uint8_t)(i * 5 + i / 256);
+	for (i = 0; i < most; i++)
+		regions[i] = (struct ibv_exp_mem_region){ (uintptr_t)a + i % 4000, t.mr, 1 };
+	t.list.exp_send_flags = IBV_EXP_SEND_SIGNALED;
+	t.list.ext_op.umr.modified_mr = umr;
+	t.list.ext_op.umr.memory_objects = list;
+	rig_set_list(&t.list, regions, most);
+	rig_do(rig.qp, &t.list);
+	free(regions); /* the arrays are read by then */
+	assert_int_equal(rig_rdma(rig.peer, IBV_WR_RDMA_READ, got, 256, most - 256, umr->rkey), 0);
+	for (i = 0; i < 256; i++)
+		assert_int_equal(got[i], a[(most - 256 + i) % 4000]);
+	rig_dereg(umr);
+	assert_int_equal(ibv_exp_dealloc_mkey_list_memory(list), 0);
+}
+
 static void only_its_own_queue_pairs_take_a_umr(void **state)
 {
 	struct ibv_qp *fresh = rig_umr_qp(1, 4, 0);
@@ -213,28 +243,61 @@ static void what_a_queue_pair_cannot_be_is_refused(void **state)
 	assert_int_equal(ibv_destroy_qp(qp), 0);
 }
 
-/* Every request may be a UMR; and beyond what the queue holds nothing is overwritten. */
-static void a_full_queue_is_told_and_left_alone(void **state)
+/* The requests that a queue pair's ring holds; it did not come around yet. */
+static const void *posted_requests(struct ibv_qp *qp, size_t *ret_bytes)
 {
-	struct ibv_exp_send_wr wrs[40], *bad = NULL;
-	int i, ret, posted;
+	struct mlx5dv_qp dv = { 0 };
+	struct mlx5dv_obj obj = { .qp = { .in = qp, .out = &dv } };
+
+	assert_int_equal(mlx5dv_init_obj(&obj, MLX5DV_OBJ_QP), 0);
+	*ret_bytes = (size_t)be32toh(dv.dbrec[MLX5_SND_DBR]) * MLX5_SEND_WQE_BB;
+	return dv.sq.buf;
+}
+
+/* Every request may be a UMR; and beyond what the queue holds nothing is overwritten. */
+static void fill_up(int plain)
+{
+	static uint8_t before[1 << 16];
+	int i, ret = 0, posted = 0;
+	size_t size = 0;
 
 	rig_word("hold", "1");
-	for (i = 0; i < 40; i++) {
-		wrs[i] = t.list;
-		wrs[i].wr_id = (uint64_t)i;
-		wrs[i].next = i < 39 ? &wrs[i + 1] : NULL;
+	for (i = 0; i < plain; i++) {
+		rig_post_recv(rig.peer, (uintptr_t)a, 8, t.mr->lkey, 1);
+		rig_post_send(rig.qp, (uintptr_t)a, 8, t.mr->lkey, 2);
 	}
-	ret = ibv_exp_post_send(rig.qp, wrs, &bad);
+	while (!ret) {
+		const void *ring = posted_requests(rig.qp, &size);
+
+		assert_true(size <= sizeof(before));
+		memcpy(before, ring, size);
+		t.list.wr_id = (uint64_t)posted;
+		t.list.ext_op.umr.base_addr =
+			(uint64_t)posted; /* each can be told from the others */
+		ret = rig_post(rig.qp, &t.list);
+		posted += !ret;
+		assert_memory_equal(posted_requests(rig.qp, &size), before, ret ? size : 0);
+	}
 	assert_int_equal(ret, ENOMEM);
-	posted = (int)(bad - wrs);
 	assert_true(posted >= 16);
-	FAILS(rig_post(rig.qp, &t.list), ENOMEM);
 	rig_word("hold", "0");
+	for (i = 0; i < 2 * plain; i++)
+		assert_int_equal(rig_poll().status, IBV_WC_SUCCESS);
 	for (i = 0; i < posted; i++)
 		rig_done((uint64_t)i, IBV_EXP_WC_UMR);
 	rig_quiet();
 	rig_do(rig.qp, &t.list);
+}
+
+static void a_full_queue_is_told_and_left_alone(void **state)
+{
+	fill_up(0);
+}
+
+/* One place is left: room for half of what a UMR is. */
+static void a_queue_with_one_place_is_full(void **state)
+{
+	fill_up(1);
 }
 
 static void each_request_has_one_completion(void **state)
@@ -255,6 +318,22 @@ static void each_request_has_one_completion(void **state)
 }
 
 /* ---- completions -------------------------------------------------------------------------------- */
+
+/* The request behind it is flushed: what libibmr-exp(7) says of a UMR that fails. */
+static void a_umr_that_fails_is_told_and_flushed(void **state)
+{
+	struct ibv_exp_wc wc;
+
+	rig_word("fail_wqe", "1");
+	assert_int_equal(rig_post(rig.qp, &t.list), 0);
+	wc = rig_poll();
+	assert_int_equal(wc.status, IBV_WC_LOC_PROT_ERR);
+	assert_int_equal(wc.wr_id, t.list.wr_id);
+	wc = rig_poll();
+	assert_int_equal(wc.status, IBV_WC_WR_FLUSH_ERR);
+	assert_int_equal(wc.wr_id, t.list.wr_id);
+	rig_quiet();
+}
 
 static void plain_poll_tells_a_umr_from_a_receive(void **state)
 {
@@ -416,10 +495,13 @@ int main(void)
 		ON_RIG(repeats_over_on_demand_memory_are_refused),
 		ON_RIG(list_memory_must_be_large_enough),
 		ON_RIG(twenty_entries_travel_in_the_request),
+		ON_RIG(the_longest_list),
 		ON_RIG(only_its_own_queue_pairs_take_a_umr),
 		ON_RIG(what_a_queue_pair_cannot_be_is_refused),
 		ON_RIG(a_full_queue_is_told_and_left_alone),
+		ON_RIG(a_queue_with_one_place_is_full),
 		ON_RIG(each_request_has_one_completion),
+		ON_RIG(a_umr_that_fails_is_told_and_flushed),
 		ON_RIG(plain_poll_tells_a_umr_from_a_receive),
 		ON_RIG(programs_of_other_releases_have_other_elements),
 		ON_RIG(one_chain_carries_fills_and_data),

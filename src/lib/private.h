@@ -5,7 +5,7 @@
  *
  *   exp_*.c                                    the experimental verbs (exp.h), a second face
  *   data.c prefetch.c translate.c
- *   indirect.c tree.c mr.c ctx.c                   the public calls
+ *   indirect.c tree.c mr.c ctx.c               the public calls
  *   queue.c pair.c pool.c caps.c               what a device is made to do for them
  *   cause.c limits.c pages.c
  *   mem.c file.c shared.c                      the machine: memory, pages, files, limits

@@ -8,6 +8,18 @@ crc() { # of standard input
 	gzip -c | tail -c 8 | od -An -tx4 -N4 | tr -d ' '
 }
 
+@test "show tells what became of an on-demand MR's pages" {
+	session
+	good reg lazy --length 64KiB --access local_write,remote_read,on_demand
+	holds '.result.mr.odp_pages == {faults: 0, prefetched: 0, invalidations: 0}'
+	good prefetch lazy --length 16KiB --advice write
+	good read lazy --offset 20KiB --length 1
+	good show lazy
+	holds '.result.mr.odp_pages == {faults: 1, prefetched: 4, invalidations: 0}'
+	good reg plain --length 4096
+	holds '.result.mr.odp_pages == null'
+}
+
 @test "init: ramp, byte, hex, file" {
 	printf 'from a file' >data
 	plan '{"do":"reg","mr":"r","length":300,'"$rw"',"init":{"ramp":250}}' \

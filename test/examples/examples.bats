@@ -106,6 +106,13 @@ leaves_only() {
 	cmp "$BATS_TEST_TMPDIR/first" "$TMPDIR/ibmr-matrix.bin"
 }
 
+@test "warm-pages: what is demanded is resident, and no more" {
+	run_plan "$examples/warm-pages.json"
+	leaves_only
+	holds '.steps[1].result.cpu_resident_after * .steps[1].result.page_size == 2097152'
+	holds '.steps[4].error | .code == "mismatch" and .cause == "not_resident"'
+}
+
 @test "odp-window: exactly the window becomes resident" {
 	run_plan "$examples/odp-window.json"
 	leaves_only

@@ -64,6 +64,8 @@ data()
 	done
 	for example in /vm/examples/*.json; do
 		! jq -e 'any(.steps[]; .do == "create")' "$example" >/dev/null || continue
+		$ADVISE || ! jq -e 'any(.steps[]; .do == "prefetch")' "$example" >/dev/null || continue
+		check "check --target rxe lets ${example##*/} pass" 0 .ok ibmr check "$example" --target rxe
 		check "the example ${example##*/}, which needs no indirect MR" 0 .ok \
 			ibmr run "$example" --device rxe0
 	done
@@ -119,13 +121,18 @@ mistakes()
 
 indirect()
 {
+	local plan
+
 	plan '{ "do": "create", "mr": "i", "max_klms": 4 }'
 	check "create on rxe0 is unsupported, with the reason" 4 '
 		.error | .code == "unsupported" and .cause != null and .where == "/steps/0" and
 		(.message | length > 20)' ibmr run plan.json --device rxe0
 	check "so says check --target rxe before" 4 '.error.code == "unsupported"' \
 		ibmr check plan.json --target rxe
-	check "check --target rxe lets pass what runs" 0 .ok ibmr check $PLANS/data.json --target rxe
+	for plan in data on-demand prefetch mistakes; do
+		check "check --target rxe agrees with what $plan.json comes to" 0 .ok \
+			ibmr check $PLANS/$plan.json --target rxe
+	done
 	check "an example with indirect MRs is unsupported on rxe0" 4 '.error.code == "unsupported"' \
 		ibmr run /vm/examples/halo-faces.json --device rxe0
 }

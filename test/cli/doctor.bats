@@ -4,12 +4,13 @@
 # What doctor says of this machine, and of machines that lack something.
 load helpers
 
-# Run ibmr where a mount changed what the machine has: in_mounts COMMANDS ARG...
+# Run ibmr where a mount changed what the machine has: in_mounts COMMANDS ARG... What keeps documents
+# (test/record) wants /proc, and a folder that a chroot has not.
 in_mounts() {
 	local commands=$1
 	shift
 	unshare --mount --map-root-user true 2>/dev/null || skip "no mount namespace can be had here"
-	run --separate-stderr unshare --mount --map-root-user sh -c "$commands"' && exec "$0" "$@"' "$IBMR" "$@"
+	run --separate-stderr env -u LD_PRELOAD unshare --mount --map-root-user sh -c "$commands"' && exec "$0" "$@"' "$IBMR" "$@"
 }
 
 found() {
@@ -115,7 +116,7 @@ found() {
 		cp -L "$library" "root/$library"
 	done
 	cp "$IBMR" root/ibmr
-	run --separate-stderr chroot root /ibmr doctor
+	run --separate-stderr env -u LD_PRELOAD chroot root /ibmr doctor
 	status_is 0
 	holds '.result | .devices == [] and (.system | .sysfs == false and .proc == false) and .soft0.installed == false'
 	found no_providers

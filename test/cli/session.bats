@@ -556,7 +556,7 @@ EOF
 	common=$(mktemp -d /tmp/ibmr-common-XXXXXX)
 	chmod 755 "$common"
 	cp "$IBMR" "$common/ibmr"
-	run --separate-stderr setpriv --reuid=65534 --regid=65534 --clear-groups "$common/ibmr" show
+	run --separate-stderr env -u LD_PRELOAD setpriv --reuid=65534 --regid=65534 --clear-groups "$common/ibmr" show
 	rm -r "$common"
 	status_is 5
 	holds '.error.cause == "not_owner"'

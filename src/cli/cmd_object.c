@@ -14,35 +14,20 @@
 #include "step_options.h"
 
 /* The SPEC of fill, with the members that options gave in place of its own. */
-static int read_spec(const struct cli *cli, const char *path, json_t *request, struct fail *f)
+static int read_spec(const char *path, json_t *request, struct fail *f)
 {
-	struct spec_text text;
-	enum spec_kind kind;
 	json_t *doc;
 	int rc;
 
-	rc = spec_read(path, &text, f);
+	rc = spec_read_fill(path, &doc, f);
 	if (rc) {
 		signals_explain(f);
 		return rc;
 	}
-	rc = spec_parse_text(&text, &doc, f);
-	spec_text_free(&text);
-	if (rc)
-		return rc;
-	rc = spec_kind(doc, &kind, f);
-	if (!rc && kind != SPEC_FILL) {
-		rc = fail_set(f, FAIL_SPEC_MISSING, "%s: a PLAN, where a SPEC of one fill belongs",
-			      path);
-		fail_hint(f, "ibmr run carries out plans");
-		fail_at(f, NULL);
-	}
-	if (!rc) {
-		json_object_del(doc, "schema");
-		json_object_del(doc, "$schema");
-		if (json_object_update_missing(request, doc))
-			rc = fail_nomem(f);
-	}
+	json_object_del(doc, "schema");
+	json_object_del(doc, "$schema");
+	if (json_object_update_missing(request, doc))
+		rc = fail_nomem(f);
 	json_decref(doc);
 	return rc;
 }
@@ -67,7 +52,7 @@ static int make_request(struct cli *cli, json_t **ret_request, struct fail *f)
 	if (!rc && cli->members && json_object_update(request, cli->members))
 		rc = fail_nomem(f);
 	if (!rc && verb == STEP_FILL)
-		rc = read_spec(cli, cli->args[1], request, f);
+		rc = read_spec(cli->args[1], request, f);
 	if (!rc && verb == STEP_WRITE && !has_data(request))
 		rc = step_option_text(request, "file", "-", f);
 	if (rc)

@@ -79,30 +79,6 @@ static int ask(const struct cli *cli, json_t *request, json_t **ret_reply, struc
 
 /* ---- of a spec -------------------------------------------------------------------------- */
 
-static int read_spec(const char *path, json_t **ret_doc, struct fail *f)
-{
-	struct spec_text text;
-	enum spec_kind kind;
-	int rc;
-
-	rc = spec_read(path, &text, f);
-	if (rc)
-		return rc;
-	rc = spec_parse_text(&text, ret_doc, f);
-	spec_text_free(&text);
-	if (rc)
-		return rc;
-	rc = spec_kind(*ret_doc, &kind, f);
-	if (!rc && kind != SPEC_FILL) {
-		rc = fail_set(f, FAIL_SPEC_MISSING, "%s: a PLAN, where a SPEC of one fill belongs",
-			      path);
-		fail_at(f, NULL);
-	}
-	if (rc)
-		json_decref(*ret_doc);
-	return rc;
-}
-
 /* A length that was not given could be any. */
 static int note_member(void *arg, const char *name, bool known, struct fail *f)
 {
@@ -152,9 +128,11 @@ static int translate_spec(const struct cli *cli, json_t *request, struct reply *
 	struct fail closing;
 	int rc;
 
-	rc = read_spec(cli->args[0], &doc, &reply->fail);
-	if (rc)
+	rc = spec_read_fill(cli->args[0], &doc, &reply->fail);
+	if (rc) {
+		signals_explain(&reply->fail);
 		return rc;
+	}
 	rc = session_open_dry(target_of_device(cli->opts.device), &s, &reply->fail);
 	if (!rc)
 		rc = translate(cli, s, doc, request, reply);

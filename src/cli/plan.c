@@ -140,6 +140,34 @@ int plan_parse(const json_t *doc, struct plan *ret_plan, struct fail *f)
 	return 0;
 }
 
+int spec_read_fill(const char *path, json_t **ret_doc, struct fail *f)
+{
+	struct spec_text text;
+	enum spec_kind kind;
+	json_t *doc;
+	int ret;
+
+	ret = spec_read(path, &text, f);
+	if (ret)
+		return ret;
+	ret = spec_parse_text(&text, &doc, f);
+	spec_text_free(&text);
+	if (ret)
+		return ret;
+	ret = spec_kind(doc, &kind, f);
+	if (!ret && kind != SPEC_FILL) {
+		ret = fail_set(f, FAIL_SPEC_MISSING, "%s: a PLAN, where a SPEC of one fill belongs",
+			       path);
+		fail_hint(f, "ibmr run carries out plans");
+		fail_at(f, NULL);
+	}
+	if (ret)
+		json_decref(doc);
+	else
+		*ret_doc = doc;
+	return ret;
+}
+
 void plan_free(struct plan *plan)
 {
 	size_t i;

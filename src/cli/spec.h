@@ -246,6 +246,9 @@ enum spec_kind { SPEC_FILL, SPEC_PLAN };
  * spec_type when it is no object, spec_missing when it is neither. */
 int spec_kind(const json_t *doc, enum spec_kind *ret_kind, struct fail *f);
 
+/* Read a document that must be a fill SPEC; spec_missing for a plan. */
+int spec_read_fill(const char *path, json_t **ret_doc, struct fail *f);
+
 /* A fill SPEC as the step that `fill` makes of it: mr (borrowed) may be NULL for `check`. */
 int spec_parse_fill(const json_t *doc, const char *mr, struct step *ret_step, struct fail *f);
 

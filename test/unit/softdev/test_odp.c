@@ -152,6 +152,27 @@ static void errnos(void **state)
 	assert_int_equal(ibv_dealloc_pd(pd), 0);
 }
 
+static void the_counts_are_a_file_too(void **state)
+{
+	char path[300], text[128];
+	ssize_t num;
+	int fd;
+
+	assert_int_equal(advise(WRITE, FLUSH, mr->lkey, mem, 3 * PAGE), 0);
+	assert_int_equal(madvise(mem, PAGE, MADV_DONTNEED), 0);
+	snprintf(path, sizeof(path), "%s/odp/%08x.counts", l.ctx->device->ibdev_path, mr->lkey);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	assert_true(fd >= 0);
+	num = read(fd, text, sizeof(text) - 1);
+	assert_true(num > 0);
+	text[num] = '\0';
+	assert_string_equal(text, "page_faults 0\npage_prefetched 3\npage_invalidations 1\n");
+	close(fd);
+	path[strlen(path) - 1] = 'x';
+	assert_int_equal(open(path, O_RDONLY), -1);
+	assert_int_equal(errno, ENOENT);
+}
+
 static void the_file_is_for_on_demand_mrs(void **state)
 {
 	static uint8_t buf[64];
@@ -319,6 +340,7 @@ int main(void)
 		TEST(no_fault_maps_what_is_present),
 		TEST(several_ranges),
 		TEST(errnos),
+		TEST(the_counts_are_a_file_too),
 		TEST(the_file_is_for_on_demand_mrs),
 		TEST(access_faults_pages_in),
 		TEST(a_page_prefetched_for_reading_faults_once_more),

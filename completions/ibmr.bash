@@ -2,7 +2,7 @@
 # shellcheck shell=bash
 # bash completion for ibmr(1). test/examples/completion.bats holds it to what `ibmr --help` says.
 
-_ibmr_commands='check compare-swap copy create dereg devices doctor exec fetch-add fill invalidate prefetch read reg run session show translate verify write'
+_ibmr_commands='check compare-swap copy create dereg devices doctor exec fetch-add fill invalidate prefetch read reg run session show translate validate verify write'
 _ibmr_global='--deadline --device --format --gid-index --help --port --socket --timeout --version'
 
 # Options of one command beside the global ones.
@@ -22,6 +22,7 @@ _ibmr_options() {
 	run) echo '--keep-going' ;;
 	session) echo '--foreground --idle-timeout --max-clients --max-locked --max-message --max-objects' ;;
 	translate) echo '--from --mr' ;;
+	validate) echo '--all --output --require --skip --suite --tag --timestamps' ;;
 	write) echo '--byte --file --hex --length --offset --ramp --unchecked' ;;
 	esac
 }
@@ -34,7 +35,8 @@ _ibmr_takes_value() {
 		--from-offset | --gid-index | --hex | --hugepages | --idle-timeout | \
 		--init-byte | --init-file | --init-hex | --init-ramp | --layout | --length | \
 		--map | --max-clients | --max-klms | --max-locked | --max-message | --max-objects | --mr | \
-		--offset | --port | --ramp | --save-profile | --socket | --split | --swap | --target | \
+		--offset | --output | --port | --ramp | --require | --save-profile | --skip | --socket | \
+		--split | --suite | --swap | --tag | --target | \
 		--timeout | --to | --to-file | --to-offset) return 0 ;;
 	esac
 	return 1
@@ -55,7 +57,12 @@ _ibmr_values() {
 		done
 		echo soft0
 		;;
-	--format) echo 'json jsonl text' ;;
+	--format)
+		echo 'json jsonl text'
+		[ "${command:-}" != validate ] || echo 'tap junit prometheus nagios'
+		;;
+	--require) echo 'atomics huge_pages implicit odp prefetch umr' ;;
+	--suite) echo 'quick full' ;;
 	--target) echo 'mlx5 rxe soft0' ;;
 	--access) echo 'local_write remote_write remote_read remote_atomic mw_bind on_demand relaxed_ordering hugetlb shared_user_read shared_user_write shared_group_read shared_group_write shared_other_read shared_other_write' ;;
 	--advice) echo 'read write no_fault' ;;
@@ -109,7 +116,7 @@ _ibmr_argument() {
 		_ibmr_files "$3"
 		mapfile -t -O "${#COMPREPLY[@]}" COMPREPLY < <(compgen -W "$(_ibmr_mrs)" -- "$3")
 		;;
-	reg,* | create,* | copy,* | devices,* | doctor,* | session,*) ;;
+	reg,* | create,* | copy,* | devices,* | doctor,* | session,* | validate,*) ;;
 	*,0) _ibmr_reply "$(_ibmr_mrs)" "$3" ;;
 	esac
 }
@@ -140,12 +147,12 @@ _ibmr() {
 	if [ -n "$value_of" ]; then
 		[ "$cur" != = ] || cur=''
 		case $value_of in
-		--socket | --file | --init-file | --to-file | --save-profile | --target)
+		--socket | --file | --init-file | --to-file | --save-profile | --target | --output | --suite)
 			compopt -o default 2>/dev/null
 			;;
 		esac
-		if [ "$value_of" = --access ]; then
-			_ibmr_list "$(_ibmr_values --access)" "$cur"
+		if [ "$value_of" = --access ] || [ "$value_of" = --require ]; then
+			_ibmr_list "$(_ibmr_values "$value_of")" "$cur"
 		else
 			_ibmr_reply "$(_ibmr_values "$value_of")" "$cur"
 		fi

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # fish completion for ibmr(1).
 
-set -l commands check compare-swap copy create dereg devices doctor exec fetch-add fill invalidate prefetch read reg run session show translate verify write
+set -l commands check compare-swap copy create dereg devices doctor exec fetch-add fill invalidate prefetch read reg run session show translate validate verify write
 set -l none "not __fish_seen_subcommand_from $commands"
 
 function __ibmr_devices
@@ -43,6 +43,7 @@ complete -c ibmr -n $none -a run -d 'run a plan\'s steps in one process'
 complete -c ibmr -n $none -a session -d 'hold a device and its MRs between commands'
 complete -c ibmr -n $none -a show -d 'the MRs of the session'
 complete -c ibmr -n $none -a translate -d 'which bytes of which buffers'
+complete -c ibmr -n $none -a validate -d 'prove that this node\'s devices work'
 complete -c ibmr -n $none -a verify -d 'prove a filled MR byte by byte'
 complete -c ibmr -n $none -a write -d 'write bytes through an MR'
 
@@ -107,6 +108,14 @@ complete -c ibmr -n '__fish_seen_subcommand_from session' -l max-message -x -d '
 complete -c ibmr -n '__fish_seen_subcommand_from session' -l max-objects -x -d 'most MRs'
 complete -c ibmr -n '__fish_seen_subcommand_from translate' -l from -x -d 'where that byte of a member shows: MR:OFFSET'
 complete -c ibmr -n '__fish_seen_subcommand_from translate' -l mr -x -d 'an MR that the spec names: NAME=SIZE'
+complete -c ibmr -n '__fish_seen_subcommand_from validate' -l all -d 'every device of this machine'
+complete -c ibmr -n '__fish_seen_subcommand_from validate' -l format -x -a 'tap junit prometheus nagios' -d 'form of the answer'
+complete -c ibmr -n '__fish_seen_subcommand_from validate' -l output -r -F -d 'write the answer there, whole or not at all'
+complete -c ibmr -n '__fish_seen_subcommand_from validate' -l require -x -a 'atomics huge_pages implicit odp prefetch umr' -d 'what has to be there and proved'
+complete -c ibmr -n '__fish_seen_subcommand_from validate' -l skip -x -d 'checks to leave out'
+complete -c ibmr -n '__fish_seen_subcommand_from validate' -l suite -r -F -a 'quick full' -d 'what is checked'
+complete -c ibmr -n '__fish_seen_subcommand_from validate' -l tag -x -d 'a word of yours: NAME=VALUE'
+complete -c ibmr -n '__fish_seen_subcommand_from validate' -l timestamps -d 'say when the answer was made'
 complete -c ibmr -n '__fish_seen_subcommand_from write' -l byte -x -d 'every byte is N'
 complete -c ibmr -n '__fish_seen_subcommand_from write' -l file -r -F -d 'a file\'s bytes; - is standard input for write'
 complete -c ibmr -n '__fish_seen_subcommand_from write' -l hex -x -d 'bytes to write, in hex'

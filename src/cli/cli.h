@@ -18,7 +18,18 @@
 #include "fail.h"
 #include "spec.h"
 
-enum cli_format { FORMAT_JSON, FORMAT_JSONL, FORMAT_TEXT };
+enum cli_format {
+	FORMAT_JSON,
+	FORMAT_JSONL,
+	FORMAT_TEXT,
+	/* of the commands that have them */
+	FORMAT_TAP,
+	FORMAT_JUNIT,
+	FORMAT_PROMETHEUS,
+	FORMAT_NAGIOS,
+	FORMAT_MAX
+};
+#define FORMATS_ALL (1u << FORMAT_JSON | 1u << FORMAT_JSONL | 1u << FORMAT_TEXT)
 
 /* Strings are borrowed from argv and the environment. */
 struct cli_options {
@@ -35,6 +46,13 @@ struct cli_options {
 	const char *from;	  /* translate: MR:OFFSET */
 	const char **mrs;	  /* check, translate: each NAME=SIZE as given; owned */
 	size_t num_mrs;
+	/* validate */
+	const char **devices; /* each --device as given; owned */
+	size_t num_devices;
+	const char **tags; /* each NAME=VALUE as given; owned */
+	size_t num_tags;
+	const char *suite, *require, *skip, *output;
+	bool all, timestamps;
 	/* session */
 	bool foreground;
 	uint32_t idle_ms;					    /* 0: never */
@@ -71,6 +89,13 @@ enum cli_key {
 	OPT_FROM,
 	OPT_MR,
 	OPT_SAVE_PROFILE,
+	OPT_SUITE,
+	OPT_REQUIRE,
+	OPT_SKIP,
+	OPT_OUTPUT,
+	OPT_TAG,
+	OPT_ALL,
+	OPT_TIMESTAMPS,
 	OPT_FOREGROUND,
 	OPT_IDLE_TIMEOUT,
 	OPT_MAX_MESSAGE,
@@ -89,6 +114,7 @@ struct command {
 	const struct argp_option *options; /* its own; ends with {0}; NULL: the members of verb */
 	int (*run)(struct cli *cli);
 	enum step_do verb; /* of an object command */
+	unsigned formats;  /* 1 << enum cli_format, beside those that all have */
 };
 
 extern const struct command commands[]; /* ends with a NULL word */
@@ -110,6 +136,7 @@ int cmd_run(struct cli *cli);
 int cmd_session(struct cli *cli);
 int cmd_show(struct cli *cli);
 int cmd_translate(struct cli *cli);
+int cmd_validate(struct cli *cli);
 
 uint64_t now_ns(void);
 

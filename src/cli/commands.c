@@ -39,6 +39,19 @@ static const struct argp_option session_options[] = {
 	{ 0 }
 };
 
+static const struct argp_option validate_options[] = {
+	{ "suite", OPT_SUITE, "SUITE", 0,
+	  "What is checked: quick (default), full, a file or a folder of them", 0 },
+	{ "all", OPT_ALL, NULL, 0, "Check every device of this machine", 0 },
+	{ "require", OPT_REQUIRE, "WORD,...", 0,
+	  "What has to be there and proved: atomics, huge_pages, implicit, odp, prefetch, umr", 0 },
+	{ "skip", OPT_SKIP, "NAME,...", 0, "Checks to leave out", 0 },
+	{ "output", OPT_OUTPUT, "FILE", 0, "Write the answer to FILE, whole or not at all", 0 },
+	{ "tag", OPT_TAG, "NAME=VALUE", 0, "A word of yours in the answer", 0 },
+	{ "timestamps", OPT_TIMESTAMPS, NULL, 0, "Say in the answer when it was made", 0 },
+	{ 0 }
+};
+
 static const struct argp_option no_options[] = { { 0 } };
 
 /* A command on the MRs of a session: its options are the members of the step. */
@@ -138,6 +151,15 @@ const struct command commands[] = {
 		 "MR NAME or of SPEC: a file whose name has a / or ends in .json, or -.",
 	  .options = translate_options,
 	  .run = cmd_translate },
+	{ .word = "validate",
+	  .args = "",
+	  .summary = "prove that this node's devices work",
+	  .doc = "Runs a suite of checks on devices, each in a process of its own, and says of "
+		 "each check whether it passed and why not. More than one device may be named.",
+	  .options = validate_options,
+	  .run = cmd_validate,
+	  .formats = 1u << FORMAT_TAP | 1u << FORMAT_JUNIT | 1u << FORMAT_PROMETHEUS |
+		     1u << FORMAT_NAGIOS },
 	OBJECT("dereg", DEREG, "NAME", 1, "deregister an MR",
 	       "Deregisters an MR of the session and frees its memory."),
 	{ .word = NULL },

@@ -25,7 +25,8 @@ static const struct argp_option global_options[] = {
 	{ "gid-index", OPT_GID_INDEX, "N", 0, "GID of the port (default: its first RoCE v2 one)",
 	  0 },
 	{ "socket", OPT_SOCKET, "PATH", 0, "Socket of the session (default: $IBMR_SOCKET)", 0 },
-	{ "format", OPT_FORMAT, "FORMAT", 0, "json (default), jsonl or text", 0 },
+	{ "format", OPT_FORMAT, "FORMAT", 0, "json (default), jsonl or text; validate has more",
+	  0 },
 	{ "timeout", OPT_TIMEOUT, "TIME", 0, "Bound of each step, e.g. 500ms or 2m (default: 10s)",
 	  0 },
 	{ "deadline", OPT_DEADLINE, "TIME", 0, "Bound of the whole command (default: none)", 0 },
@@ -82,13 +83,17 @@ int parse_duration(const char *text, uint32_t *ret_ms)
 	return -EINVAL;
 }
 
-static int parse_format(const char *arg, enum cli_format *ret_format)
+static const char *const format_words[FORMAT_MAX] = {
+	"json", "jsonl", "text", "tap", "junit", "prometheus", "nagios",
+};
+
+static int parse_format(const char *arg, const struct command *command, enum cli_format *ret_format)
 {
-	static const char *const words[] = { "json", "jsonl", "text" };
+	unsigned known = FORMATS_ALL | (command ? command->formats : 0);
 	size_t i;
 
-	for (i = 0; i < 3; i++) {
-		if (strcmp(arg, words[i]))
+	for (i = 0; i < FORMAT_MAX; i++) {
+		if (!(known & 1u << i) || strcmp(arg, format_words[i]))
 			continue;
 		*ret_format = (enum cli_format)i;
 		return 0;
@@ -101,16 +106,35 @@ static int bad_value(struct parse *p, const char *option, const char *arg, const
 	return fail_set(p->fail, FAIL_USAGE, "--%s '%s': must be %s", option, arg, allowed);
 }
 
-static int add_mr(struct parse *p, const char *arg)
+/* An option that may be given more than once. */
+static int add_word(struct parse *p, const char ***words, size_t *num, const char *arg)
+{
+	const char **more = reallocarray(*words, *num + 1, sizeof(*more));
+
+	if (!more)
+		return fail_nomem(p->fail);
+	*words = more;
+	more[(*num)++] = arg;
+	return 0;
+}
+
+static int bad_format(struct parse *p, const char *arg)
+{
+	const bool more = p->cli->command && p->cli->command->formats;
+
+	return bad_value(p, "format", arg,
+			 more ? "json, jsonl, text, tap, junit, prometheus or nagios"
+			      : "json, jsonl or text");
+}
+
+static int take_device(struct parse *p, const char *arg)
 {
 	struct cli_options *opts = &p->cli->opts;
-	const char **mrs = reallocarray(opts->mrs, opts->num_mrs + 1, sizeof(*mrs));
 
-	if (!mrs)
-		return fail_nomem(p->fail);
-	opts->mrs = mrs;
-	mrs[opts->num_mrs++] = arg;
-	return 0;
+	opts->device = arg;
+	if (!*arg)
+		return bad_value(p, "device", arg, "the name of a device");
+	return add_word(p, &opts->devices, &opts->num_devices, arg);
 }
 
 static int parse_size(struct parse *p, const char *option, const char *arg, uint64_t *ret_size)
@@ -144,15 +168,12 @@ static int take_option(struct parse *p, int key, const char *arg)
 
 	switch (key) {
 	case OPT_DEVICE:
-		opts->device = arg;
-		return *arg ? 0 : bad_value(p, "device", arg, "the name of a device");
+		return take_device(p, arg);
 	case OPT_SOCKET:
 		opts->socket = arg;
 		return *arg ? 0 : bad_value(p, "socket", arg, "a path");
 	case OPT_FORMAT:
-		return parse_format(arg, &opts->format)
-			       ? bad_value(p, "format", arg, "json, jsonl or text")
-			       : 0;
+		return parse_format(arg, p->cli->command, &opts->format) ? bad_format(p, arg) : 0;
 	case OPT_TIMEOUT:
 		return parse_duration(arg, &opts->timeout_ms)
 			       ? bad_value(p, "timeout", arg,
@@ -188,7 +209,27 @@ static int take_option(struct parse *p, int key, const char *arg)
 			       ? 0
 			       : bad_value(p, "save-profile", arg, "the name of a file, in UTF-8");
 	case OPT_MR:
-		return add_mr(p, arg);
+		return add_word(p, &opts->mrs, &opts->num_mrs, arg);
+	case OPT_SUITE:
+		opts->suite = arg;
+		return *arg ? 0 : bad_value(p, "suite", arg, "a name, a file or a folder");
+	case OPT_REQUIRE:
+		opts->require = arg;
+		return 0;
+	case OPT_SKIP:
+		opts->skip = arg;
+		return 0;
+	case OPT_OUTPUT:
+		opts->output = arg;
+		return *arg ? 0 : bad_value(p, "output", arg, "the name of a file");
+	case OPT_TAG:
+		return add_word(p, &opts->tags, &opts->num_tags, arg);
+	case OPT_ALL:
+		opts->all = true;
+		return 0;
+	case OPT_TIMESTAMPS:
+		opts->timestamps = true;
+		return 0;
 	case OPT_FOREGROUND:
 		opts->foreground = true;
 		return 0;
@@ -310,7 +351,7 @@ static int look_at_option(struct parse *p, const struct argp_option *own, char *
 	}
 	/* the answer to a wrong command line has the format it asked for, wherever it did */
 	if (value && option->key == OPT_FORMAT)
-		parse_format(value, &p->cli->opts.format);
+		parse_format(value, p->cli->command, &p->cli->opts.format);
 	return 0;
 }
 
@@ -538,5 +579,7 @@ void cli_free(struct cli *cli)
 {
 	json_decref(cli->members);
 	free(cli->opts.mrs);
+	free(cli->opts.devices);
+	free(cli->opts.tags);
 	free(cli->own_argv);
 }

@@ -186,13 +186,30 @@ int answer_fail(const struct cli *cli, const struct answer_device *dev, const st
 	return answer_fail_on(cli, STDOUT_FILENO, dev, fail);
 }
 
+/* The forms that have words of their own for "there is no answer". */
+static int foreign_fail(const struct cli *cli, const struct fail *fail)
+{
+	const bool nagios = cli->opts.format == FORMAT_NAGIOS;
+	char line[1200];
+	struct writer w;
+
+	snprintf(line, sizeof(line), "%s %s: %s", nagios ? "IBMR UNKNOWN:" : "Bail out!",
+		 fail_code_name(fail->code), fail->message);
+	line[strcspn(line, "|\n")] = '\0';
+	writer_init(&w, STDOUT_FILENO, false);
+	writer_text(&w, line);
+	return answer_end(&w, cli, nagios ? 3 : fail_exit_status(fail));
+}
+
 int answer_fail_on(const struct cli *cli, int fd, const struct answer_device *dev,
 		   const struct fail *fail)
 {
 	struct writer w;
 
 	complain(cli, fail);
-	if (cli->opts.format == FORMAT_TEXT)
+	if (cli->opts.format == FORMAT_NAGIOS || cli->opts.format == FORMAT_TAP)
+		return foreign_fail(cli, fail);
+	if (cli->opts.format != FORMAT_JSON && cli->opts.format != FORMAT_JSONL)
 		return fail_exit_status(fail);
 	writer_init(&w, fd, cli->opts.format == FORMAT_JSONL);
 	answer_head(&w, cli, false, dev);

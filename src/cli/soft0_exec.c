@@ -8,10 +8,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "installed.h"
 #include "soft0_exec.h"
 #include "../softdev/soft0.h"
 
@@ -43,65 +43,16 @@ int soft0_library(const char **ret_path, struct fail *reterr)
 	return 0;
 }
 
-/* ---- finding it ------------------------------------------------------------ */
-
-/* From one installed folder to another, by what their configured paths share: an installation that
- * was moved as a whole still finds its parts. */
-static int relative(char *buf, size_t size, const char *dir, const char *from, const char *to)
-{
-	size_t shared = 0;
-	size_t i;
-	int used;
-
-	for (i = 0; from[i] == to[i] && from[i]; i++)
-		if (from[i] == '/')
-			shared = i + 1;
-	used = snprintf(buf, size, "%s", dir);
-	for (i = shared; from[i] && used > 0 && (size_t)used < size; i++)
-		if (i == shared || from[i] == '/')
-			used += snprintf(buf + used, size - (size_t)used, "/..");
-	if (used < 0 || (size_t)used >= size)
-		return -ENAMETOOLONG;
-	used += snprintf(buf + used, size - (size_t)used, "/%s/" PROGRAM, to + shared);
-	return (size_t)used < size ? 0 : -ENAMETOOLONG;
-}
-
-static int own_folder(char *buf, size_t size)
-{
-	ssize_t n = readlink("/proc/self/exe", buf, size - 1);
-	char *slash;
-
-	if (n <= 0)
-		return -ENOENT;
-	buf[n] = '\0';
-	slash = strrchr(buf, '/');
-	if (!slash)
-		return -ENOENT;
-	*slash = '\0';
-	return 0;
-}
-
-/* Beside us (a build folder), where an installation has it relative to us, where it was configured
- * to be. With raised privileges only the last: the caller chooses where we lie. */
 static int find_program(char *buf, size_t size, struct fail *f)
 {
-	char dir[PATH_MAX];
+	int rc = installed_find(".", IBMR_PRIVEXECDIR, PROGRAM, X_OK, buf, size);
 
-	if (!getauxval(AT_SECURE) && !own_folder(dir, sizeof(dir))) {
-		int n = snprintf(buf, size, "%s/" PROGRAM, dir);
-
-		if (n > 0 && (size_t)n < size && !access(buf, X_OK))
-			return 0;
-		if (!relative(buf, size, dir, IBMR_BINDIR, IBMR_PRIVEXECDIR) && !access(buf, X_OK))
-			return 0;
-	}
-	snprintf(buf, size, "%s/" PROGRAM, IBMR_PRIVEXECDIR);
-	if (!access(buf, X_OK))
+	if (!rc)
 		return 0;
-	fail_sys(f, FAIL_NO_DEVICE, "access", errno, "soft0: %s: %s", buf, strerror(errno));
+	fail_sys(f, FAIL_NO_DEVICE, "access", -rc, "soft0: %s: %s", buf, strerror(-rc));
 	f->cause = "no_soft0";
 	fail_hint(f, "install all of ibmr: soft0 is in the program " PROGRAM);
-	return -f->err;
+	return rc;
 }
 
 bool soft0_installed(void)

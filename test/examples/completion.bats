@@ -66,6 +66,8 @@ own_options() {
 @test "values of options, with a blank and with an equals sign" {
 	[ "$(offers ibmr run --format '')" = "json jsonl text" ]
 	[ "$(offers ibmr run --format = js)" = "json jsonl" ]
+	[ "$(offers ibmr validate --format '')" = "json jsonl junit nagios prometheus tap text" ]
+	[ "$(offers ibmr validate --require odp,u)" = odp,umr ]
 	[ "$(offers ibmr check --target = '')" = "mlx5 rxe soft0" ]
 	[[ "$(offers ibmr --device '')" == *soft0* ]]
 	[ "$(offers ibmr --device soft0 ru)" = run ]
@@ -75,6 +77,9 @@ own_options() {
 	plan=$top/man/examples/odp-window.json
 	for format in $(offers ibmr --format ''); do
 		"$IBMR" check --format "$format" "$plan"
+	done
+	for format in $(offers ibmr validate --format ''); do
+		"$IBMR" validate --device soft0 --format "$format" >/dev/null
 	done
 	for target in $(offers ibmr check --target ''); do
 		run --separate-stderr "$IBMR" check --target "$target" "$plan"

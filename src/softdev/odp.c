@@ -305,7 +305,7 @@ struct scan_region {
 
 static bool scan_present(int fd, uint64_t va, size_t num, bool *present)
 {
-	struct scan_region regions[64];
+	struct scan_region regions[64] = { { 0 } }; /* valgrind does not see the kernel write */
 	struct scan scan = { .size = sizeof(scan),
 			     .start = va,
 			     .end = va + num * SD_PAGE_SIZE,

@@ -245,6 +245,55 @@ struct ibv_qp *ibv_exp_create_qp(struct ibv_context *context, struct ibv_exp_qp_
 	return qp;
 }
 
+/* ---- their states --------------------------------------------------------------------------- */
+
+static void to_plain(const struct ibv_exp_qp_attr *attr, struct ibv_qp_attr *plain)
+{
+	*plain = (struct ibv_qp_attr){ .qp_state = attr->qp_state,
+				       .cur_qp_state = attr->cur_qp_state,
+				       .path_mtu = attr->path_mtu,
+				       .path_mig_state = attr->path_mig_state,
+				       .qkey = attr->qkey,
+				       .rq_psn = attr->rq_psn,
+				       .sq_psn = attr->sq_psn,
+				       .dest_qp_num = attr->dest_qp_num,
+				       .qp_access_flags = (unsigned)attr->qp_access_flags,
+				       .cap = attr->cap,
+				       .ah_attr = attr->ah_attr,
+				       .alt_ah_attr = attr->alt_ah_attr,
+				       .pkey_index = attr->pkey_index,
+				       .alt_pkey_index = attr->alt_pkey_index,
+				       .en_sqd_async_notify = attr->en_sqd_async_notify,
+				       .sq_draining = attr->sq_draining,
+				       .max_rd_atomic = attr->max_rd_atomic,
+				       .max_dest_rd_atomic = attr->max_dest_rd_atomic,
+				       .min_rnr_timer = attr->min_rnr_timer,
+				       .port_num = attr->port_num,
+				       .timeout = attr->timeout,
+				       .retry_cnt = attr->retry_cnt,
+				       .rnr_retry = attr->rnr_retry,
+				       .alt_port_num = attr->alt_port_num,
+				       .alt_timeout = attr->alt_timeout };
+}
+
+int ibv_exp_modify_qp(struct ibv_qp *qp, struct ibv_exp_qp_attr *attr, uint64_t exp_attr_mask)
+{
+	struct ibv_qp_attr plain;
+	int ret = 0;
+
+	if (attr->comp_mask >= IBV_EXP_QP_ATTR_RESERVED)
+		ret = EINVAL;
+	else if (attr->comp_mask || exp_attr_mask > INT32_MAX)
+		ret = EOPNOTSUPP; /* what rdma-core's libibverbs has no attribute for */
+	if (!ret) {
+		to_plain(attr, &plain);
+		ret = ibv_modify_qp(qp, &plain, (int)exp_attr_mask);
+	}
+	if (ret)
+		errno = ret;
+	return ret;
+}
+
 /* ---- and their end ------------------------------------------------------------------------------- */
 
 /* A record whose queue pair is gone. With a key that is not destroyed it stays for its PD to try. */

@@ -243,6 +243,31 @@ static void what_a_queue_pair_cannot_be_is_refused(void **state)
 	assert_int_equal(ibv_destroy_qp(qp), 0);
 }
 
+static void states_change_as_by_the_ordinary_call(void **state)
+{
+	struct ibv_exp_qp_attr attr = { .qp_state = IBV_QPS_INIT,
+					.port_num = 1,
+					.qp_access_flags = IBV_ACCESS_REMOTE_READ };
+	const uint64_t mask = IBV_EXP_QP_STATE | IBV_EXP_QP_PKEY_INDEX | IBV_EXP_QP_PORT |
+			      IBV_EXP_QP_ACCESS_FLAGS;
+	struct ibv_qp *qp = rig_umr_qp(1, 4, 0);
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr is;
+
+	FAILS(ibv_exp_modify_qp(qp, &attr, mask | IBV_EXP_QP_OOO_RW_DATA_PLACEMENT), EOPNOTSUPP);
+	FAILS(ibv_exp_modify_qp(qp, &attr, IBV_EXP_QP_STATE), EINVAL);
+	attr.comp_mask = IBV_EXP_QP_ATTR_FLOW_ENTROPY;
+	FAILS(ibv_exp_modify_qp(qp, &attr, mask), EOPNOTSUPP);
+	attr.comp_mask = IBV_EXP_QP_ATTR_RESERVED;
+	FAILS(ibv_exp_modify_qp(qp, &attr, mask), EINVAL);
+	attr.comp_mask = 0;
+	assert_int_equal(ibv_exp_modify_qp(qp, &attr, mask), 0);
+	assert_int_equal(ibv_query_qp(qp, &is, IBV_QP_STATE | IBV_QP_ACCESS_FLAGS, &init), 0);
+	assert_int_equal(is.qp_state, IBV_QPS_INIT);
+	assert_int_equal(is.qp_access_flags, IBV_ACCESS_REMOTE_READ);
+	assert_int_equal(ibv_destroy_qp(qp), 0);
+}
+
 /* The requests that a queue pair's ring holds; it did not come around yet. */
 static const void *posted_requests(struct ibv_qp *qp, size_t *ret_bytes)
 {
@@ -498,6 +523,7 @@ int main(void)
 		ON_RIG(the_longest_list),
 		ON_RIG(only_its_own_queue_pairs_take_a_umr),
 		ON_RIG(what_a_queue_pair_cannot_be_is_refused),
+		ON_RIG(states_change_as_by_the_ordinary_call),
 		ON_RIG(a_full_queue_is_told_and_left_alone),
 		ON_RIG(a_queue_with_one_place_is_full),
 		ON_RIG(each_request_has_one_completion),

@@ -335,6 +335,7 @@ static const struct {
 	AT(ibv_exp_qp_init_attr, port_num, 128, uint8_t),
 	AT(ibv_exp_qp_init_attr, max_tso_header, 144, uint16_t),
 	AT(ibv_exp_qp_init_attr, associated_qpn, 148, uint32_t),
+	SIZE(struct ibv_exp_burst_info, 8),
 	SIZE(struct ibv_exp_prefetch_attr, 32),
 	AT(ibv_exp_prefetch_attr, flags, 0, uint32_t),
 	AT(ibv_exp_prefetch_attr, addr, 8, void *),

@@ -291,7 +291,7 @@ IBMR_EXP_EXPORT int ibv_exp_dealloc_mkey_list_memory(struct ibv_exp_mkey_list_co
 
 /* ---- queue pairs --------------------------------------------------------------------------- */
 
-/* For ibv_modify_qp(): the low bits are its own. */
+/* The low bits are those of ibv_modify_qp(). */
 __extension__ enum ibv_exp_qp_attr_mask {
 	IBV_EXP_QP_STATE = IBV_QP_STATE,
 	IBV_EXP_QP_CUR_STATE = IBV_QP_CUR_STATE,
@@ -314,6 +314,55 @@ __extension__ enum ibv_exp_qp_attr_mask {
 	IBV_EXP_QP_PATH_MIG_STATE = IBV_QP_PATH_MIG_STATE,
 	IBV_EXP_QP_CAP = IBV_QP_CAP,
 	IBV_EXP_QP_DEST_QPN = IBV_QP_DEST_QPN,
+	IBV_EXP_QP_GROUP_RSS = 1ULL << 53,
+	IBV_EXP_QP_DC_KEY = 1ULL << 54,
+	IBV_EXP_QP_FLOW_ENTROPY = 1ULL << 55,
+	IBV_EXP_QP_OOO_RW_DATA_PLACEMENT = 1ULL << 56,
+	IBV_EXP_QP_RATE_LIMIT = 1ULL << 57,
+};
+
+enum ibv_exp_qp_attr_comp_mask {
+	IBV_EXP_QP_ATTR_FLOW_ENTROPY = 1 << 0,
+	IBV_EXP_QP_ATTR_BURST_INFO = 1 << 1,
+	IBV_EXP_QP_ATTR_RESERVED = 1 << 2,
+};
+
+struct ibv_exp_burst_info {
+	uint32_t max_burst_sz;
+	uint16_t typical_pkt_sz;
+};
+
+struct ibv_exp_qp_attr {
+	enum ibv_qp_state qp_state;
+	enum ibv_qp_state cur_qp_state;
+	enum ibv_mtu path_mtu;
+	enum ibv_mig_state path_mig_state;
+	uint32_t qkey;
+	uint32_t rq_psn;
+	uint32_t sq_psn;
+	uint32_t dest_qp_num;
+	int qp_access_flags;
+	struct ibv_qp_cap cap;
+	struct ibv_ah_attr ah_attr;
+	struct ibv_ah_attr alt_ah_attr;
+	uint16_t pkey_index;
+	uint16_t alt_pkey_index;
+	uint8_t en_sqd_async_notify;
+	uint8_t sq_draining;
+	uint8_t max_rd_atomic;
+	uint8_t max_dest_rd_atomic;
+	uint8_t min_rnr_timer;
+	uint8_t port_num;
+	uint8_t timeout;
+	uint8_t retry_cnt;
+	uint8_t rnr_retry;
+	uint8_t alt_port_num;
+	uint8_t alt_timeout;
+	uint64_t dct_key;
+	uint32_t comp_mask;
+	uint32_t flow_entropy;
+	uint32_t rate_limit;
+	struct ibv_exp_burst_info burst_info;
 };
 
 enum ibv_exp_qp_create_flags {
@@ -401,6 +450,8 @@ struct ibv_exp_qp_init_attr {
 
 IBMR_EXP_EXPORT struct ibv_qp *ibv_exp_create_qp(struct ibv_context *context,
 						 struct ibv_exp_qp_init_attr *attr);
+IBMR_EXP_EXPORT int ibv_exp_modify_qp(struct ibv_qp *qp, struct ibv_exp_qp_attr *attr,
+				      uint64_t exp_attr_mask);
 
 /* ---- work requests ---------------------------------------------------------------------------- */
 

@@ -42,7 +42,9 @@ static int check_reg(const struct ibv_exp_reg_mr_in *in)
 		return EINVAL;
 	if (in->exp_access & UNAVAILABLE)
 		return EOPNOTSUPP;
-	if (allocates(in) && (in->addr || !in->length))
+	if (in->exp_access & IBV_EXP_ACCESS_ALLOCATE_MR && in->addr)
+		return EINVAL;
+	if (allocates(in) && !in->length)
 		return EINVAL;
 	if (in->comp_mask & IBV_EXP_REG_MR_DM && (!in->dm || allocates(in)))
 		return EINVAL;
@@ -79,12 +81,14 @@ static int reg(struct ibmri_exp_mr *m, const struct ibv_exp_reg_mr_in *in, void 
 	return errno ? errno : EINVAL;
 }
 
-static int allocate(struct ibmri_exp_mr *m, size_t length)
+/* At addr, when it is given, or not at all. */
+static int allocate(struct ibmri_exp_mr *m, void *addr, size_t length)
 {
-	void *map = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int flags = MAP_PRIVATE | MAP_ANONYMOUS | (addr ? MAP_FIXED_NOREPLACE : 0);
+	void *map = mmap(addr, length, PROT_READ | PROT_WRITE, flags, -1, 0);
 
 	if (map == MAP_FAILED)
-		return ENOMEM;
+		return errno;
 	m->map = map;
 	m->map_length = length;
 	return 0;
@@ -103,7 +107,7 @@ struct ibv_mr *ibv_exp_reg_mr(struct ibv_exp_reg_mr_in *in)
 		return ibmri_exp_null(ENOMEM);
 	m->access = verbs_access(in->exp_access);
 	if (allocates(in))
-		ret = allocate(m, in->length);
+		ret = allocate(m, in->addr, in->length);
 	if (!ret)
 		ret = reg(m, in, m->map ? m->map : in->addr);
 	if (ret)

@@ -193,6 +193,12 @@ static void memory_is_allocated_and_freed_with_its_mr(void **state)
 	rig_dereg(mr);
 	assert_int_equal(mincore(in.addr, PAGE, &resident), -1);
 	assert_int_equal(errno, ENOMEM);
+	/* that place again, which is free now; and one that is not */
+	mr = ibv_exp_reg_mr(&in);
+	assert_non_null(mr);
+	assert_ptr_equal(mr->addr, in.addr);
+	NO_OBJECT(ibv_exp_reg_mr(&in), EEXIST);
+	rig_dereg(mr);
 	in.addr = NULL;
 	in.comp_mask = 0;
 	in.exp_access |= IBV_EXP_ACCESS_ALLOCATE_MR;

@@ -2,7 +2,7 @@
 # shellcheck shell=bash
 # bash completion for ibmr(1). test/examples/completion.bats holds it to what `ibmr --help` says.
 
-_ibmr_commands='check compare-swap copy create dereg devices doctor exec fetch-add fill invalidate prefetch read reg run session show translate validate verify write'
+_ibmr_commands='check compare-swap copy create dereg devices doctor exec fetch-add fill invalidate prefetch read reg report run session show translate validate verify write'
 _ibmr_global='--deadline --device --format --gid-index --help --port --socket --timeout --version'
 
 # Options of one command beside the global ones.
@@ -19,6 +19,7 @@ _ibmr_options() {
 	prefetch) echo '--advice --expect-resident --flush --length --offset' ;;
 	read) echo '--length --offset --to-file --unchecked' ;;
 	reg) echo '--access --attach --create --file --file-offset --hugepages --init-byte --init-file --init-hex --init-ramp --length --map' ;;
+	report) echo --baseline ;;
 	run) echo '--keep-going' ;;
 	session) echo '--foreground --idle-timeout --max-clients --max-locked --max-message --max-objects' ;;
 	translate) echo '--from --mr' ;;
@@ -30,7 +31,7 @@ _ibmr_options() {
 # Whether an option takes the next word as its value.
 _ibmr_takes_value() {
 	case $1 in
-	--access | --add | --advice | --attach | --base | --byte | --compare | --count | \
+	--access | --add | --advice | --attach | --base | --baseline | --byte | --compare | --count | \
 		--deadline | --device | --file | --file-offset | --flush | --format | --from | \
 		--from-offset | --gid-index | --hex | --hugepages | --idle-timeout | \
 		--init-byte | --init-file | --init-hex | --init-ramp | --layout | --length | \
@@ -59,6 +60,7 @@ _ibmr_values() {
 		;;
 	--format)
 		echo 'json jsonl text'
+		[ "${command:-}" != report ] || echo html
 		[ "${command:-}" != validate ] || echo 'tap junit prometheus nagios'
 		;;
 	--require) echo 'atomics huge_pages implicit odp prefetch umr' ;;
@@ -110,7 +112,7 @@ _ibmr_program() {
 # The argument number $2 of a command.
 _ibmr_argument() {
 	case $1,$2 in
-	run,0 | check,0 | fill,1) _ibmr_files "$3" ;;
+	run,0 | check,0 | fill,1 | report,*) _ibmr_files "$3" ;;
 	session,0) _ibmr_reply 'start stop status run' "$3" ;;
 	translate,0)
 		_ibmr_files "$3"
@@ -147,7 +149,7 @@ _ibmr() {
 	if [ -n "$value_of" ]; then
 		[ "$cur" != = ] || cur=''
 		case $value_of in
-		--socket | --file | --init-file | --to-file | --save-profile | --target | --output | --suite)
+		--socket | --file | --init-file | --to-file | --save-profile | --target | --output | --suite | --baseline)
 			compopt -o default 2>/dev/null
 			;;
 		esac

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # fish completion for ibmr(1).
 
-set -l commands check compare-swap copy create dereg devices doctor exec fetch-add fill invalidate prefetch read reg run session show translate validate verify write
+set -l commands check compare-swap copy create dereg devices doctor exec fetch-add fill invalidate prefetch read reg report run session show translate validate verify write
 set -l none "not __fish_seen_subcommand_from $commands"
 
 function __ibmr_devices
@@ -39,6 +39,7 @@ complete -c ibmr -n $none -a invalidate -d 'take an indirect MR\'s KLMs away'
 complete -c ibmr -n $none -a prefetch -d 'fault the pages of an on-demand MR in'
 complete -c ibmr -n $none -a read -d 'read bytes through an MR'
 complete -c ibmr -n $none -a reg -d 'register memory'
+complete -c ibmr -n $none -a report -d 'what the answers of many nodes say'
 complete -c ibmr -n $none -a run -d 'run a plan\'s steps in one process'
 complete -c ibmr -n $none -a session -d 'hold a device and its MRs between commands'
 complete -c ibmr -n $none -a show -d 'the MRs of the session'
@@ -99,6 +100,8 @@ complete -c ibmr -n '__fish_seen_subcommand_from reg' -l init-hex -x -d 'memory 
 complete -c ibmr -n '__fish_seen_subcommand_from reg' -l init-ramp -x -d 'memory begins as bytes N, N+1, ..., modulo 256'
 complete -c ibmr -n '__fish_seen_subcommand_from reg' -l length -x -d 'bytes'
 complete -c ibmr -n '__fish_seen_subcommand_from reg' -l map -x -a 'private shared' -d 'whether writes reach the file'
+complete -c ibmr -n '__fish_seen_subcommand_from report' -l baseline -r -F -d 'an earlier report'
+complete -c ibmr -n '__fish_seen_subcommand_from report' -l format -x -a html -d 'form of the answer'
 complete -c ibmr -n '__fish_seen_subcommand_from run' -l keep-going -d 'go on after an unexpected step'
 complete -c ibmr -n '__fish_seen_subcommand_from session' -l foreground -d 'stay in the foreground'
 complete -c ibmr -n '__fish_seen_subcommand_from session' -l idle-timeout -x -a '10m 1h' -d 'end when nothing was asked for so long'
@@ -123,7 +126,7 @@ complete -c ibmr -n '__fish_seen_subcommand_from write' -l length -x -d 'bytes'
 complete -c ibmr -n '__fish_seen_subcommand_from write' -l offset -x -d 'from the first byte of the MR'
 complete -c ibmr -n '__fish_seen_subcommand_from write' -l ramp -x -d 'bytes N, N+1, ..., modulo 256'
 complete -c ibmr -n '__fish_seen_subcommand_from write' -l unchecked -d 'leave it to the device to refuse'
-complete -c ibmr -n '__fish_seen_subcommand_from run check fill translate' -k -a '(__fish_complete_suffix .json)'
+complete -c ibmr -n '__fish_seen_subcommand_from run report check fill translate' -k -a '(__fish_complete_suffix .json)'
 complete -c ibmr -n '__fish_seen_subcommand_from compare-swap dereg fetch-add fill invalidate prefetch read show translate verify write' -a '(__ibmr_mrs)'
 complete -c ibmr -n '__fish_seen_subcommand_from session; and not __fish_seen_subcommand_from start stop status run' -a 'start stop status run'
 complete -c ibmr -n '__fish_seen_subcommand_from exec' -a '(__fish_complete_subcommand --fcs-skip=2)'

@@ -27,6 +27,7 @@ enum cli_format {
 	FORMAT_JUNIT,
 	FORMAT_PROMETHEUS,
 	FORMAT_NAGIOS,
+	FORMAT_HTML,
 	FORMAT_MAX
 };
 #define FORMATS_ALL (1u << FORMAT_JSON | 1u << FORMAT_JSONL | 1u << FORMAT_TEXT)
@@ -53,6 +54,7 @@ struct cli_options {
 	size_t num_tags;
 	const char *suite, *require, *skip, *output;
 	bool all, timestamps;
+	const char *baseline; /* report */
 	/* session */
 	bool foreground;
 	uint32_t idle_ms;					    /* 0: never */
@@ -96,6 +98,7 @@ enum cli_key {
 	OPT_TAG,
 	OPT_ALL,
 	OPT_TIMESTAMPS,
+	OPT_BASELINE,
 	OPT_FOREGROUND,
 	OPT_IDLE_TIMEOUT,
 	OPT_MAX_MESSAGE,
@@ -132,6 +135,7 @@ int cmd_devices(struct cli *cli);
 int cmd_doctor(struct cli *cli);
 int cmd_exec(struct cli *cli);
 int cmd_object(struct cli *cli);
+int cmd_report(struct cli *cli);
 int cmd_run(struct cli *cli);
 int cmd_session(struct cli *cli);
 int cmd_show(struct cli *cli);

@@ -52,6 +52,11 @@ static const struct argp_option validate_options[] = {
 	{ 0 }
 };
 
+static const struct argp_option report_options[] = {
+	{ "baseline", OPT_BASELINE, "FILE", 0, "An earlier report: say what changed since", 0 },
+	{ 0 }
+};
+
 static const struct argp_option no_options[] = { { 0 } };
 
 /* A command on the MRs of a session: its options are the members of the step. */
@@ -160,6 +165,16 @@ const struct command commands[] = {
 	  .run = cmd_validate,
 	  .formats = 1u << FORMAT_TAP | 1u << FORMAT_JUNIT | 1u << FORMAT_PROMETHEUS |
 		     1u << FORMAT_NAGIOS },
+	{ .word = "report",
+	  .args = "FILE|FOLDER|-...",
+	  .min_args = 1,
+	  .max_args = -1,
+	  .summary = "what the answers of many nodes say",
+	  .doc = "Reads answers of validate, of any number of nodes, and says what fails, where, "
+		 "and which nodes are the odd ones out.",
+	  .options = report_options,
+	  .run = cmd_report,
+	  .formats = 1u << FORMAT_HTML },
 	OBJECT("dereg", DEREG, "NAME", 1, "deregister an MR",
 	       "Deregisters an MR of the session and frees its memory."),
 	{ .word = NULL },

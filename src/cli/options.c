@@ -25,8 +25,8 @@ static const struct argp_option global_options[] = {
 	{ "gid-index", OPT_GID_INDEX, "N", 0, "GID of the port (default: its first RoCE v2 one)",
 	  0 },
 	{ "socket", OPT_SOCKET, "PATH", 0, "Socket of the session (default: $IBMR_SOCKET)", 0 },
-	{ "format", OPT_FORMAT, "FORMAT", 0, "json (default), jsonl or text; validate has more",
-	  0 },
+	{ "format", OPT_FORMAT, "FORMAT", 0,
+	  "json (default), jsonl or text; validate and report have more", 0 },
 	{ "timeout", OPT_TIMEOUT, "TIME", 0, "Bound of each step, e.g. 500ms or 2m (default: 10s)",
 	  0 },
 	{ "deadline", OPT_DEADLINE, "TIME", 0, "Bound of the whole command (default: none)", 0 },
@@ -84,7 +84,7 @@ int parse_duration(const char *text, uint32_t *ret_ms)
 }
 
 static const char *const format_words[FORMAT_MAX] = {
-	"json", "jsonl", "text", "tap", "junit", "prometheus", "nagios",
+	"json", "jsonl", "text", "tap", "junit", "prometheus", "nagios", "html",
 };
 
 static int parse_format(const char *arg, const struct command *command, enum cli_format *ret_format)
@@ -118,13 +118,19 @@ static int add_word(struct parse *p, const char ***words, size_t *num, const cha
 	return 0;
 }
 
+/* Says what the command has. */
 static int bad_format(struct parse *p, const char *arg)
 {
-	const bool more = p->cli->command && p->cli->command->formats;
+	const struct command *command = p->cli->command;
+	unsigned known = FORMATS_ALL | (command ? command->formats : 0);
+	char list[100] = "one of";
+	size_t i;
 
-	return bad_value(p, "format", arg,
-			 more ? "json, jsonl, text, tap, junit, prometheus or nagios"
-			      : "json, jsonl or text");
+	for (i = 0; i < FORMAT_MAX; i++)
+		if (known & 1u << i)
+			snprintf(list + strlen(list), sizeof(list) - strlen(list), " %s",
+				 format_words[i]);
+	return bad_value(p, "format", arg, known == FORMATS_ALL ? "json, jsonl or text" : list);
 }
 
 static int take_device(struct parse *p, const char *arg)
@@ -227,6 +233,9 @@ static int take_option(struct parse *p, int key, const char *arg)
 	case OPT_ALL:
 		opts->all = true;
 		return 0;
+	case OPT_BASELINE:
+		opts->baseline = arg;
+		return *arg ? 0 : bad_value(p, "baseline", arg, "the name of a file");
 	case OPT_TIMESTAMPS:
 		opts->timestamps = true;
 		return 0;

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * ibmr report, inside: the answers of many nodes, of which only what is compared is kept.
+ *
+ *   report_read.c   streams of documents -> one after another; what is none is named
+ *   report_add.c    a node's answer -> figures, failures, facts
+ *   report_sum.c    all of it as one object
+ *   report_html.c   that object as a page; report_text.c: for eyes
+ */
+#ifndef CLI_REPORT_H
+#define CLI_REPORT_H
+
+#include <jansson.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "fail.h"
+#include "out.h"
+#include "validate.h"
+
+/* A growing list of nodes, by their number. */
+struct nodes {
+	uint32_t *list;
+	size_t num, room;
+};
+
+/* One check of one device over all nodes. */
+struct figure {
+	char *device, *check;
+	size_t states[STATE_MAX];
+	struct nodes nodes; /* of which us are the times */
+	double *us;
+	size_t room;
+};
+
+/* The nodes on which something has this value, or failed in this way. */
+struct group {
+	char *what, *value; /* of a failure: "device check state code", and the message */
+	struct nodes nodes;
+};
+
+struct groups {
+	struct group *list;
+	size_t num, room;
+	json_t *index;
+};
+
+struct report {
+	json_t *names; /* of nodes, by number */
+	json_t *known; /* name -> number */
+	struct figure *figures;
+	size_t num_figures;
+	json_t *figure_index;
+	struct groups failures, facts;
+	json_t *broken, *duplicates; /* inputs: {input, message} */
+	json_t *pending;	     /* jsonl: the checks before their summary */
+};
+
+int report_begin(struct report *r, struct fail *f);
+void report_free(struct report *r);
+
+/* A file, a folder of them, or - for standard input. What is broken in it is noted; only what keeps all
+ * from being read is a failure. */
+int report_read(struct report *r, const char *path, struct fail *f);
+/* A document of that input. */
+int report_add(struct report *r, const char *input, json_t *doc, struct fail *f);
+int report_note(json_t *list, const char *input, const char *message, struct fail *f);
+
+/* baseline: an earlier result, or NULL. NULL: no memory. */
+json_t *report_sum(const struct report *r, const json_t *baseline);
+
+void report_text(struct writer *w, const json_t *sum);
+void report_html(struct writer *w, const json_t *sum);
+
+#endif /* CLI_REPORT_H */

@@ -1,0 +1,115 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-2-Clause
+# shellcheck disable=SC2016,SC2154 # jq in single quotes; helpers.bash has the common variables
+# The answers of many nodes, most of them made from one of soft0.
+load helpers
+
+setup_file() {
+	"$IBMR" validate --device soft0 >"$BATS_FILE_TMPDIR/answer.json" 2>/dev/null
+}
+
+# nodes NUMBER -> nodes.jsonl: as one that answered, each with a name of its own
+nodes() {
+	/usr/bin/python3 "$top/test/bench/nodes.py" "$BATS_FILE_TMPDIR/answer.json" "$1" >nodes.jsonl
+}
+
+# change JQ: of the nodes in nodes.jsonl, .[N] for each
+change() {
+	jq -cs "$1 | .[]" nodes.jsonl >changed && mv changed nodes.jsonl
+}
+
+@test "equal nodes: nothing fails, nothing is odd, and the answer fits the schema" {
+	nodes 20
+	good report nodes.jsonl
+	holds '.result | .nodes == 20 and .failures == [] and .odd == [] and .broken == [] and .duplicates == [] and .changes == null and
+		(.checks | length == 30 and (map(.times.histogram // [20] | add) | all(. == 20)))'
+	printf '%s' "$output" >sum.json
+	/usr/bin/python3 - "$top/test/schema" <<-'END'
+		import json, sys
+		sys.dont_write_bytecode = True
+		sys.path.insert(0, sys.argv[1])
+		import schemas
+		sys.exit(schemas.result_problem(json.load(open("sum.json"))))
+	END
+}
+
+@test "the odd node out: a version, a limit, a capability, a time" {
+	nodes 40
+	change '.[7].devices[0].about.fw = "0.0.9" | .[9].node.limits.memlock.soft = 65536 | .[11].devices[0].proved.odp = false |
+		.[13].devices[0].checks[1].elapsed_us *= 3'
+	good report nodes.jsonl
+	holds '.result | (.odd | map({(.what): .others}) | add) == {
+		"soft0 fw": [{value: "0.0.9", nodes: ["node00007"]}],
+		"node limits memlock soft": [{value: "65536", nodes: ["node00009"]}],
+		"soft0 proved odp": [{value: "no", nodes: ["node00011"]}]} and
+		[.checks[].times.outliers[]?.node] == ["node00013"]'
+}
+
+@test "what fails is folded by cause, with the nodes" {
+	nodes 6
+	change '(.[2, 4].devices[0].checks[3]) |= (.state = "fail" | .error = {code: "mismatch", message: "byte 7"}) |
+		.[5].devices[0].checks[3] |= (.state = "timeout" | .error = {code: "timeout", message: "too long"})'
+	good report nodes.jsonl
+	name=$(jq -r '.devices[0].checks[3].name' "$BATS_FILE_TMPDIR/answer.json")
+	holds ".result | .failures == [{what: \"soft0 $name fail mismatch\", message: \"byte 7\", nodes: [\"node00002\", \"node00004\"]},
+		{what: \"soft0 $name timeout timeout\", message: \"too long\", nodes: [\"node00005\"]}] and
+		(.checks[3].counts == {pass: 3, fail: 2, skip: 0, timeout: 1, error: 0})"
+	printf '%s' "$output" >before.json
+	change '.[2].devices[0].checks[3].state = "pass" | del(.[0])'
+	good report --baseline before.json nodes.jsonl
+	holds ".result.changes == {failing_now: [], failing_no_more: [\"node00002: soft0 $name fail mismatch\"], nodes_new: [],
+		nodes_gone: [\"node00000\"]}"
+}
+
+@test "broken, cut short and twice: named and counted, and the others are read" {
+	nodes 3
+	mkdir folder
+	sed -n 1p nodes.jsonl >folder/a.json
+	{ head -c 900 nodes.jsonl; echo; sed -n 2p nodes.jsonl; sed -n 1p nodes.jsonl; } >folder/b.json
+	echo 'slurmstepd: error' >folder/c.out
+	{ sed -n 3p nodes.jsonl | jq .; echo '{"schema":1,"command":"run"}'; } >folder/d.json
+	: >folder/e.json
+	good report folder nothing.json
+	holds '.result | .nodes == 3 and (.broken | map(.input) == ["folder/b.json", "folder/c.out", "folder/d.json", "nothing.json"]) and
+		.duplicates == [{input: "folder/b.json", message: "node00000"}]'
+	bad 1 io report nothing.json
+	bad 1 io report folder/c.out
+	bad 2 usage report
+	bad 2 spec_value report folder/a.json --baseline folder/a.json
+}
+
+@test "jsonl of validate, on standard input" {
+	"$IBMR" validate --device soft0 --format jsonl >lines 2>/dev/null
+	good report - <lines
+	holds '.result | .nodes == 1 and (.checks | length > 10 and all(.counts.pass + .counts.skip == 1))'
+}
+
+@test "html: one page that needs nothing else, with strips and the outlier's name" {
+	nodes 40
+	change '.[13].devices[0].checks[1].elapsed_us *= 3 | .[5].identity.host = "<b>&" | .[5].devices[0].about.fw = "<i>"'
+	ibmr report --format html nodes.jsonl
+	status_is 0
+	printf '%s\n' "$output" >page.html
+	/usr/bin/python3 - <<-'END'
+		from html.parser import HTMLParser
+		seen = []
+		class Page(HTMLParser):
+		    def handle_starttag(self, tag, attrs):
+		        seen.append(tag)
+		        assert not {"src", "href"} & {name for name, _ in attrs}
+		    def handle_data(self, data):
+		        seen.append(data.strip())
+		Page().feed(open("page.html").read())
+		assert seen.count("svg") == 29 and "circle" in seen and "node00013" in seen, seen.count("svg")
+		assert "b" not in seen and "i" not in seen and "<i>" in seen and "script" not in seen
+	END
+	grep -qv 'http' page.html
+}
+
+@test "text names failing and odd nodes" {
+	nodes 5
+	change '.[3].node.system.kernel = "9.9"'
+	ibmr report --format text nodes.jsonl
+	status_is 0
+	[[ $output == *"odd: node system kernel is "*" on 4"*"9.9 on node00003"* ]]
+}

@@ -217,28 +217,19 @@ static void release(struct run *run)
 	}
 }
 
-static void free_outcomes(struct run *run)
+static int run_plan(const struct cli *cli, const struct plan *plan)
 {
-	size_t i;
-
-	for (i = 0; i < run->plan->num; i++) {
-		json_decref(run->outcomes[i].result);
-		if (run->outcomes[i].fail != &no_memory)
-			free(run->outcomes[i].fail);
-	}
-	free(run->outcomes);
-}
-
-static int run_plan(const struct cli *cli, const struct plan *plan, const char *device)
-{
-	const struct session_opts opts = { .device = device,
+	const struct session_opts opts = { .device = cli->opts.device ? cli->opts.device
+								      : plan->device,
 					   .port = cli->opts.port,
 					   .gid_index = cli->opts.gid_index,
 					   .timeout_ms = cli->opts.timeout_ms };
-	struct run run = { .cli = cli, .plan = plan };
+	/* kept: the process ends with the command, and thousands of results are not taken apart
+	 * one by one before */
+	static struct run run;
 	struct fail fail;
-	int status;
 
+	run = (struct run){ .cli = cli, .plan = plan };
 	run.outcomes = calloc(plan->num ? plan->num : 1, sizeof(*run.outcomes));
 	if (!run.outcomes) {
 		fail_nomem(&fail);
@@ -252,34 +243,53 @@ static int run_plan(const struct cli *cli, const struct plan *plan, const char *
 	run.device.software = soft0_here() && soft0_is(run.device.name);
 	run_steps(&run);
 	release(&run);
-	status = answer_run(&run);
-	free_outcomes(&run);
-	return status;
+	return answer_run(&run);
 }
 
 /* ---- the plan ----------------------------------------------------------------------- */
 
-/* A document that is a plan; the form of its steps is not looked at yet. */
-static int read_plan(const struct cli *cli, struct spec_text *text, json_t **ret_doc,
-		     struct fail *f)
+static int read_text(const struct cli *cli, struct spec_text *text, struct fail *f)
 {
-	const char *path = cli->args[0];
-	enum spec_kind kind;
-	json_t *doc;
 	int rc;
 
 	if (cli->plan_fd >= 0)
-		rc = spec_read_fd(cli->plan_fd, path, text, f);
+		rc = spec_read_fd(cli->plan_fd, cli->args[0], text, f);
 	else
-		rc = spec_read(path, text, f);
-	if (rc) {
-		signals_explain(f);
-		return rc;
-	}
-	rc = spec_parse_text(text, &doc, f);
+		rc = spec_read(cli->args[0], text, f);
 	if (rc)
-		goto free_text;
-	rc = spec_kind(doc, &kind, f);
+		signals_explain(f);
+	return rc;
+}
+
+/* Whether the plan is for soft0 and this is not ibmr-soft0. The text is parsed where it is run, once,
+ * and what is wrong with it is told there. */
+static int is_for_soft0(const struct cli *cli, const struct spec_text *text, bool *ret_is,
+			struct fail *f)
+{
+	json_t *device;
+	int rc;
+
+	*ret_is = soft0_is(cli->opts.device) && !soft0_here();
+	if (cli->opts.device || soft0_here())
+		return 0;
+	rc = spec_look(text, "device", &device, f);
+	if (rc)
+		return rc;
+	*ret_is = soft0_is(json_string_value(device));
+	json_decref(device);
+	return 0;
+}
+
+static int parse_plan(const char *path, const struct spec_text *text, json_t **ret_doc,
+		      struct plan *ret_plan, struct fail *f)
+{
+	enum spec_kind kind;
+	int rc;
+
+	rc = spec_parse_text(text, ret_doc, f);
+	if (rc)
+		return rc;
+	rc = spec_kind(*ret_doc, &kind, f);
 	if (!rc && kind != SPEC_PLAN) {
 		rc = fail_set(f, FAIL_SPEC_MISSING,
 			      "%s: this is a SPEC of one fill, not a PLAN: "
@@ -288,40 +298,26 @@ static int read_plan(const struct cli *cli, struct spec_text *text, json_t **ret
 		fail_hint(f, "ibmr check takes both");
 		fail_at(f, NULL);
 	}
-	if (!rc) {
-		*ret_doc = doc;
-		return 0;
-	}
-	json_decref(doc);
-free_text:
-	spec_text_free(text);
-	return rc;
+	return rc ? rc : plan_parse(*ret_doc, ret_plan, f);
 }
 
 int cmd_run(struct cli *cli)
 {
+	/* kept, as the results are */
+	static struct plan plan;
+	static json_t *doc;
 	struct spec_text text;
-	struct plan plan;
-	const char *device;
 	struct fail fail;
-	json_t *doc;
-	int status;
+	bool elsewhere;
+	int rc;
 
-	if (read_plan(cli, &text, &doc, &fail))
+	if (read_text(cli, &text, &fail))
 		return answer_fail(cli, NULL, &fail);
-	device = cli->opts.device ? cli->opts.device
-				  : json_string_value(json_object_get(doc, "device"));
-	if (soft0_is(device) && !soft0_here()) {
-		/* there the plan's form is checked, once */
-		soft0_exec(cli, text.bytes, text.size, &fail);
-		status = answer_fail(cli, NULL, &fail);
-	} else if (plan_parse(doc, &plan, &fail)) {
-		status = answer_fail(cli, NULL, &fail);
-	} else {
-		status = run_plan(cli, &plan, device);
-		plan_free(&plan);
-	}
-	json_decref(doc);
+	rc = is_for_soft0(cli, &text, &elsewhere, &fail);
+	if (!rc && elsewhere)
+		rc = soft0_exec(cli, text.bytes, text.size, &fail);
+	else if (!rc)
+		rc = parse_plan(cli->args[0], &text, &doc, &plan, &fail);
 	spec_text_free(&text);
-	return status;
+	return rc ? answer_fail(cli, NULL, &fail) : run_plan(cli, &plan);
 }

@@ -320,3 +320,69 @@ int spec_parse_text(const struct spec_text *text, json_t **ret_doc, struct fail 
 		*ret_doc = doc;
 	return ret;
 }
+
+/* ---- a look ahead ----------------------------------------------------------------------- */
+
+/* Past the string that begins here, or to the end of the text. */
+static void skip_string(struct json_parser *p)
+{
+	for (p->at++; p->at < p->end && *p->at != '"'; p->at++)
+		p->at += *p->at == '\\' && p->end - p->at > 1;
+	p->at += p->at < p->end;
+}
+
+/* Past the name that begins here and the colon behind it: whether it is this one. */
+static int skip_name(struct json_parser *p, const char *name, bool *ret_same)
+{
+	size_t len;
+	int ret;
+
+	p->used = 0;
+	ret = json_read_string(p, &len);
+	if (ret)
+		return ret;
+	skip_blanks(p);
+	*ret_same = json_next_is(p, ':') && !strcmp(p->scratch, name);
+	if (!*ret_same)
+		return 0;
+	p->at++;
+	skip_blanks(p);
+	return 0;
+}
+
+static int look_for(struct json_parser *p, const char *name, json_t **ret_string)
+{
+	bool same;
+	int ret;
+
+	while (p->at < p->end) {
+		if (*p->at != '"') {
+			p->depth += *p->at == '{' || *p->at == '[';
+			p->depth -= *p->at == '}' || *p->at == ']';
+			p->at++;
+		} else if (p->depth != 1) {
+			skip_string(p);
+		} else {
+			ret = skip_name(p, name, &same);
+			if (!ret && same)
+				return json_next_is(p, '"') ? json_read_string_value(p, ret_string)
+							    : 0;
+			if (ret)
+				return ret;
+		}
+	}
+	return 0;
+}
+
+int spec_look(const struct spec_text *text, const char *name, json_t **ret_string, struct fail *f)
+{
+	struct json_parser p = {
+		.start = text->bytes, .at = text->bytes, .end = text->bytes + text->size, .f = f
+	};
+	int ret;
+
+	*ret_string = NULL;
+	ret = look_for(&p, name, ret_string);
+	free(p.scratch);
+	return ret == -ENOMEM ? ret : 0;
+}

@@ -46,6 +46,10 @@ void spec_text_free(struct spec_text *text);
  * value is accepted at the top, so that the next stage can name what it got. */
 int spec_parse_text(const struct spec_text *text, json_t **ret_doc, struct fail *f);
 
+/* The string that the outermost object holds by that name, NULL for none, without reading the rest:
+ * what is wrong with the text is left for spec_parse_text to tell. Fails only for want of memory. */
+int spec_look(const struct spec_text *text, const char *name, json_t **ret_string, struct fail *f);
+
 /* ---- numbers, words, names ------------------------------------------------ */
 
 /* A size: a JSON integer, or a string: decimal, 0x hex, or an integer with KiB, MiB, GiB, TiB. */

@@ -5,8 +5,6 @@
  * Numbers are written by hand: no locale is asked, and a time has three decimals at most.
  */
 #include <errno.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -62,6 +60,16 @@ static void put(struct writer *w, const char *bytes, size_t num)
 	}
 }
 
+static void put_char(struct writer *w, char c)
+{
+	if (w->used + 1 >= sizeof(w->buf)) {
+		put(w, &c, 1);
+		return;
+	}
+	w->buf[w->used++] = c;
+	w->last = c;
+}
+
 void writer_text(struct writer *w, const char *text)
 {
 	put(w, text, strlen(text));
@@ -69,15 +77,16 @@ void writer_text(struct writer *w, const char *text)
 
 static void new_line(struct writer *w)
 {
-	static const char blanks[] = "                                ";
+	static const char text[] = "\n                                ";
 	unsigned left = 2 * w->depth, part;
 
 	if (w->compact)
 		return;
-	put(w, "\n", 1);
-	for (; left > 0; left -= part) {
-		part = left < sizeof(blanks) - 1 ? left : sizeof(blanks) - 1;
-		put(w, blanks, part);
+	part = left < sizeof(text) - 2 ? left : sizeof(text) - 2;
+	put(w, text, 1 + part);
+	for (left -= part; left > 0; left -= part) {
+		part = left < sizeof(text) - 2 ? left : sizeof(text) - 2;
+		put(w, text + 1, part);
 	}
 }
 
@@ -89,7 +98,7 @@ static void separate(struct writer *w)
 		return;
 	}
 	if (!w->empty)
-		put(w, ",", 1);
+		put_char(w, ',');
 	if (w->depth > 0)
 		new_line(w);
 	w->empty = false;
@@ -98,7 +107,7 @@ static void separate(struct writer *w)
 void writer_begin(struct writer *w, char bracket)
 {
 	separate(w);
-	put(w, bracket == '{' ? "{" : "[", 1);
+	put_char(w, bracket);
 	w->depth++;
 	w->empty = true;
 }
@@ -108,7 +117,7 @@ void writer_end(struct writer *w, char bracket)
 	w->depth--;
 	if (!w->empty)
 		new_line(w);
-	put(w, bracket == '}' ? "}" : "]", 1);
+	put_char(w, bracket);
 	w->empty = false;
 }
 
@@ -139,7 +148,7 @@ static void quoted(struct writer *w, const char *s, size_t num)
 {
 	size_t i = 0, from;
 
-	put(w, "\"", 1);
+	put_char(w, '"');
 	while (i < num) {
 		for (from = i; i < num && stands_for_itself((unsigned char)s[i]); i++)
 			;
@@ -147,14 +156,16 @@ static void quoted(struct writer *w, const char *s, size_t num)
 		if (i < num)
 			escaped(w, (unsigned char)s[i++]);
 	}
-	put(w, "\"", 1);
+	put_char(w, '"');
 }
 
 void writer_key(struct writer *w, const char *key)
 {
 	separate(w);
 	quoted(w, key, strlen(key));
-	put(w, ": ", w->compact ? 1 : 2);
+	put_char(w, ':');
+	if (!w->compact)
+		put_char(w, ' ');
 	w->after_key = true;
 }
 
@@ -174,12 +185,24 @@ void writer_bool(struct writer *w, bool value)
 	plain(w, value ? "true" : "false");
 }
 
+/* The digits of a value, in front of end; where they begin. */
+static char *digits(char *end, uint64_t value)
+{
+	do
+		*--end = (char)('0' + value % 10);
+	while (value /= 10);
+	return end;
+}
+
 void writer_int(struct writer *w, int64_t value)
 {
-	char text[32];
+	char text[24], *end = text + sizeof(text);
+	char *at = digits(end, value < 0 ? 0 - (uint64_t)value : (uint64_t)value);
 
-	snprintf(text, sizeof(text), "%" PRId64, value);
-	plain(w, text);
+	if (value < 0)
+		*--at = '-';
+	separate(w);
+	put(w, at, (size_t)(end - at));
 }
 
 void writer_string(struct writer *w, const char *value)
@@ -195,15 +218,17 @@ void writer_string(struct writer *w, const char *value)
 /* thousandths, with the decimals that say something, one at least: a real stays a real */
 static void thousandths(struct writer *w, bool negative, uint64_t value)
 {
-	char text[40];
-	size_t len;
+	char text[32], *end = text + sizeof(text);
+	char *at = digits(end, value % 1000 + 1000);
 
-	snprintf(text, sizeof(text), "%s%" PRIu64 ".%03u", negative ? "-" : "", value / 1000,
-		 (unsigned)(value % 1000));
-	len = strlen(text);
-	while (text[len - 1] == '0' && text[len - 2] != '.')
-		text[--len] = '\0';
-	plain(w, text);
+	*at = '.';
+	while (end[-1] == '0' && end[-2] != '.')
+		end--;
+	at = digits(at, value / 1000);
+	if (negative)
+		*--at = '-';
+	separate(w);
+	put(w, at, (size_t)(end - at));
 }
 
 void writer_micros(struct writer *w, uint64_t ns)

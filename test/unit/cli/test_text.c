@@ -57,6 +57,45 @@ static void brackets_in_strings_are_no_nesting(void **state)
 	json_decref(doc);
 }
 
+/* What the outermost object holds by a name is found as the parser would find it, and nothing else. */
+static void a_member_is_looked_up_without_parsing(void **state)
+{
+	static const struct {
+		const char *text, *found;
+	} rows[] = {
+		{ "{\"device\": \"soft0\"}", "soft0" },
+		{ " { \"a\":[{\"device\":\"x\"}], \"device\" : \"y\\u0041\\\"\" ,", "yA\"" },
+		{ "{\"s\":[\"\\\"]{\\\\\"],\"\\u0064evice\":\"z\"}", "z" },
+		{ "{\"a\":\"device\",\"b\":\"x\"}", NULL },
+		{ "{\"device\": 5, \"a\": \"x\"}", NULL },
+		{ "{\"steps\": [{\"device\": \"x\"}]}", NULL },
+		{ "[[\"device\", \"x\"], \"device\"", NULL },
+		{ "{\"a\": \"no end, \\", NULL },
+		{ "{\"a\": [\"no end, \\", NULL },
+		{ "}}\"device\"", NULL },
+		{ "{\"device\"", NULL },
+		{ "", NULL },
+	};
+	struct fail f;
+	size_t i;
+
+	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		const size_t size = strlen(rows[i].text);
+		/* of its own size, so that a byte read behind it is noticed */
+		struct spec_text text = { .bytes = get(size ? size : 1), .size = size };
+		json_t *found;
+
+		memcpy(text.bytes, rows[i].text, size);
+		OK(spec_look(&text, "device", &found, &f));
+		if (rows[i].found)
+			assert_string_equal(json_string_value(found), rows[i].found);
+		else
+			assert_null(found);
+		json_decref(found);
+		spec_text_free(&text);
+	}
+}
+
 static char *many_klms(size_t num, const char *tail, size_t *ret_size)
 {
 	char *text, *at;
@@ -326,6 +365,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(deep_nesting_needs_no_stack),
 		cmocka_unit_test(brackets_in_strings_are_no_nesting),
+		cmocka_unit_test(a_member_is_looked_up_without_parsing),
 		cmocka_unit_test(lists_cost_linear_time),
 		cmocka_unit_test(a_mistake_far_down_is_found_there),
 		cmocka_unit_test(long_names_are_told_in_part),

@@ -16,8 +16,6 @@
 
 #include "cli.h"
 
-#define START_HINT "ibmr session start --device soft0 starts one on the software device"
-
 /* ---- the path ------------------------------------------------------------------------- */
 
 static int place_fail(struct fail *f, const char *cause, int number, const char *call,
@@ -39,14 +37,28 @@ static int place_refuse(struct fail *f, const char *cause, int number, const cha
 	return -number;
 }
 
+static void hint_start(const struct place *p, struct fail *f)
+{
+	fail_hint(f, "ibmr session start --device soft0%s%s starts one on the software device",
+		  p->asked ? " --socket " : "", p->asked ? p->asked : "");
+}
+
+/* No socket, no folder that it could be in, or nobody who takes a connection. */
+static int nobody(const struct place *p, int number, const char *call, struct fail *f)
+{
+	int rc = place_fail(f, "not_running", number, call, p->path, "no session listens there");
+
+	hint_start(p, f);
+	return rc;
+}
+
 /* Ours, a folder and no link to one, closed to others. */
 static int check_folder(const char *path, struct fail *f)
 {
 	struct stat st;
 
 	if (lstat(path, &st))
-		return place_fail(f, errno == ENOENT ? "not_running" : "folder", errno, "lstat",
-				  path, strerror(errno));
+		return place_fail(f, "folder", errno, "lstat", path, strerror(errno));
 	if (!S_ISDIR(st.st_mode))
 		return place_refuse(f, "folder", ENOTDIR, path, "not a folder");
 	if (st.st_uid != geteuid())
@@ -70,20 +82,18 @@ static bool runtime_folder(char *buf, size_t size)
 	return n > 0 && (size_t)n < size;
 }
 
-static int default_path(bool make, char *buf, size_t size, struct fail *f)
+static int default_path(bool make, struct place *p, struct fail *f)
 {
 	char folder[PATH_MAX - 32];
-	int rc, n;
 
 	if (!runtime_folder(folder, sizeof(folder)))
 		snprintf(folder, sizeof(folder), "/tmp/ibmr-%u", (unsigned)geteuid());
+	snprintf(p->path, sizeof(p->path), "%s/session.sock", folder);
 	if (make && mkdir(folder, 0700) && errno != EEXIST)
 		return place_fail(f, "folder", errno, "mkdir", folder, strerror(errno));
-	rc = check_folder(folder, f);
-	if (rc)
-		return rc;
-	n = snprintf(buf, size, "%s/session.sock", folder);
-	return n > 0 && (size_t)n < size ? 0 : -ENAMETOOLONG;
+	if (!make && access(folder, F_OK) && errno == ENOENT)
+		return nobody(p, ENOENT, "access", f);
+	return check_folder(folder, f);
 }
 
 static int absolute_path(const char *socket, char *buf, size_t size, struct fail *f)
@@ -109,20 +119,18 @@ int place_open(const char *socket, bool make, struct place *ret_place, struct fa
 	char *slash;
 	int rc;
 
-	*p = (struct place){ .dir = -1, .lock = -1, .listener = -1 };
-	rc = socket ? absolute_path(socket, p->path, sizeof(p->path), f)
-		    : default_path(make, p->path, sizeof(p->path), f);
-	if (rc) {
-		if (f->cause && !strcmp(f->cause, "not_running"))
-			fail_hint(f, START_HINT);
+	*p = (struct place){ .asked = socket, .dir = -1, .lock = -1, .listener = -1 };
+	rc = socket ? absolute_path(socket, p->path, sizeof(p->path), f) : default_path(make, p, f);
+	if (rc)
 		return rc;
-	}
 	slash = strrchr(p->path, '/');
 	*slash = '\0';
 	p->base = slash + 1;
 	p->dir = open(*p->path ? p->path : "/", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	rc = errno;
 	*slash = '/';
+	if (p->dir < 0 && rc == ENOENT && !make)
+		return nobody(p, rc, "open", f);
 	if (p->dir < 0)
 		return place_fail(f, rc == EACCES ? "not_owner" : "folder", rc, "open", p->path,
 				  strerror(rc));
@@ -303,19 +311,16 @@ static bool read_note(const struct place *p, char *buf, size_t size)
 	return n > 0;
 }
 
-static int not_running(const struct place *p, int number, const char *call, const char *why,
-		       struct fail *f)
+static int not_running(const struct place *p, int number, const char *call, struct fail *f)
 {
 	char note[256];
 
 	if (read_note(p, note, sizeof(note))) {
 		place_refuse(f, "device_gone", number, p->path, note);
-		fail_hint(f, START_HINT);
+		hint_start(p, f);
 		return -number;
 	}
-	place_fail(f, "not_running", number, call, p->path, why);
-	fail_hint(f, START_HINT);
-	return -number;
+	return nobody(p, number, call, f);
 }
 
 static int check_owner(const struct place *p, struct fail *f)
@@ -324,7 +329,7 @@ static int check_owner(const struct place *p, struct fail *f)
 
 	if (fstatat(p->dir, p->base, &st, AT_SYMLINK_NOFOLLOW)) {
 		if (errno == ENOENT)
-			return not_running(p, ENOENT, "fstatat", "no session listens there", f);
+			return not_running(p, ENOENT, "fstatat", f);
 		return place_fail(f, errno == EACCES ? "not_owner" : "folder", errno, "fstatat",
 				  p->path, strerror(errno));
 	}
@@ -366,7 +371,7 @@ static int connect_socket(const struct place *p, int fd, struct fail *f)
 		if (errno == EINTR)
 			continue;
 		if (errno == ECONNREFUSED || errno == ENOENT)
-			return not_running(p, errno, "connect", "no session listens there", f);
+			return not_running(p, errno, "connect", f);
 		return place_fail(f, errno == EACCES ? "not_owner" : "busy", errno, "connect",
 				  p->path, strerror(errno));
 	}

@@ -10,6 +10,7 @@
 
 struct place {
 	char path[PATH_MAX]; /* absolute */
+	const char *asked;   /* as given; NULL: the default */
 	const char *base;    /* the name in its folder; points into path */
 	int dir;	     /* the folder, O_PATH */
 	int lock;	     /* -1: not ours */

@@ -158,6 +158,7 @@ static int make_ready(const struct ibmri_call *c, uint64_t length, uint64_t *ret
 	uint64_t staged = least(length, IBMRI_STAGING_BYTES);
 	int ret;
 
+	*ret_chunk = staged;
 	if (!ctx->dry) {
 		ret = ibmri_queue_need(c, err);
 		if (ret)
@@ -171,7 +172,7 @@ static int make_ready(const struct ibmri_call *c, uint64_t length, uint64_t *ret
 static int move(const struct io *io, const uint8_t *src, uint8_t *dst, struct ibmr_err *err)
 {
 	struct ibmr_ctx *ctx = io->mr->ctx;
-	uint64_t done, chunk = 0;
+	uint64_t done, chunk;
 	struct ibmri_call c;
 	int ret;
 

@@ -43,12 +43,18 @@ held_session() {
 }
 
 @test "no session: each command says how to start one" {
-	export IBMR_SOCKET=$PWD/s.sock
-	for command in "show" "reg a --length 1" "dereg a" "session stop" "session status"; do
-		# shellcheck disable=SC2086
-		bad 5 session $command
-		holds '.error.cause == "not_running" and (.error.hint | contains("ibmr session start"))'
+	for IBMR_SOCKET in "$PWD/s.sock" "$PWD/no/such/s.sock" ""; do
+		export IBMR_SOCKET XDG_RUNTIME_DIR=$PWD
+		for command in "show" "reg a --length 1" "dereg a" "session stop" "session status"; do
+			# shellcheck disable=SC2086
+			bad 5 session $command
+			holds '.error.cause == "not_running"'
+			holds ".error.hint | contains(\"ibmr session start --device soft0${IBMR_SOCKET:+ --socket $IBMR_SOCKET} \")"
+		done
 	done
+	[ ! -e ibmr ]
+	bad 5 session session start --device soft0 --socket no/such/s.sock
+	holds '.error.cause == "folder"'
 }
 
 @test "create, fill, prefetch from the shell" {

@@ -152,8 +152,8 @@ struct bound {
 
 /* ---- signals.c ----------------------------------------------------------- */
 
-/* Catch SIGINT, SIGTERM and SIGHUP where they are not ignored, and ignore SIGPIPE. From now on they
- * only raise signals_cancel; no system call is restarted. */
+/* Catch SIGINT, SIGTERM and SIGHUP where they are not ignored, and ignore SIGPIPE and SIGXFSZ. From
+ * now on the former only raise signals_cancel; no system call is restarted. */
 void signals_init(void);
 /* Raise signals_cancel when so much time has passed since the start of the program. */
 void signals_deadline(const struct cli *cli);

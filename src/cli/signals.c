@@ -20,7 +20,9 @@ static volatile sig_atomic_t held;
 static const int caught[] = { SIGINT, SIGTERM, SIGHUP };
 #define NUM_CAUGHT (sizeof(caught) / sizeof(caught[0]))
 static struct sigaction before[NUM_CAUGHT];
-static struct sigaction pipe_before;
+static const int ignored[] = { SIGPIPE, SIGXFSZ };
+#define NUM_IGNORED (sizeof(ignored) / sizeof(ignored[0]))
+static struct sigaction ignored_before[NUM_IGNORED];
 static bool installed;
 
 uint64_t now_ns(void)
@@ -81,7 +83,8 @@ void signals_init(void)
 	sigaction(SIGALRM, &act, NULL);
 	sigaddset(&mask, SIGALRM);
 	act.sa_handler = SIG_IGN;
-	sigaction(SIGPIPE, &act, &pipe_before);
+	for (i = 0; i < NUM_IGNORED; i++)
+		sigaction(ignored[i], &act, &ignored_before[i]);
 	installed = true;
 	sigprocmask(SIG_UNBLOCK, &mask, NULL);
 }
@@ -98,11 +101,19 @@ static void change_mask(int how)
 	sigprocmask(how, &mask, NULL);
 }
 
+static void stop_ignoring(void)
+{
+	size_t i;
+
+	for (i = 0; i < NUM_IGNORED; i++)
+		sigaction(ignored[i], &ignored_before[i], NULL);
+}
+
 void signals_block(void)
 {
 	change_mask(SIG_BLOCK);
 	if (installed)
-		sigaction(SIGPIPE, &pipe_before, NULL);
+		stop_ignoring();
 }
 
 void signals_restore(void)
@@ -114,7 +125,7 @@ void signals_restore(void)
 		setitimer(ITIMER_REAL, &off, NULL);
 		for (i = 0; i < NUM_CAUGHT; i++)
 			sigaction(caught[i], &before[i], NULL);
-		sigaction(SIGPIPE, &pipe_before, NULL);
+		stop_ignoring();
 	}
 	change_mask(SIG_UNBLOCK);
 }

@@ -170,14 +170,14 @@ static int lend_output(struct client_files *files, const char *word, struct fail
 		files->copy_to = fd;
 		files->standard = dash;
 		files->copy = (int)files->num;
+		files->copy_name = path;
 		fd = memory_file(f);
-		if (fd < 0) {
-			free(path);
+		if (fd < 0)
 			return fd;
-		}
 	}
 	rc = tell(files, "to_file", path, fd, number, f);
-	free(path);
+	if (!files->copy_name)
+		free(path);
 	return rc;
 }
 
@@ -214,7 +214,7 @@ int client_files_close(struct client_files *files, bool ok, struct fail *f)
 
 	if (ok && files->copy >= 0) {
 		lseek(files->fds[files->copy], 0, SEEK_SET);
-		rc = copy_all(files->fds[files->copy], files->copy_to, "the bytes read",
+		rc = copy_all(files->fds[files->copy], files->copy_to, files->copy_name,
 			      files->standard ? NULL : &bound, f);
 	}
 	if (!ok && files->made && !stat(files->made, &st) && st.st_size == 0)
@@ -222,7 +222,9 @@ int client_files_close(struct client_files *files, bool ok, struct fail *f)
 	for (i = 0; i < files->num; i++)
 		close(files->fds[i]);
 	if (files->copy_to >= 0 && close(files->copy_to) && !rc)
-		rc = fail_sys(f, FAIL_IO, "close", errno, "the bytes read: %s", strerror(errno));
+		rc = fail_sys(f, FAIL_IO, "close", errno, "%s: %s", files->copy_name,
+			      strerror(errno));
+	free(files->copy_name);
 	free(files->made);
 	json_decref(files->told);
 	return rc;

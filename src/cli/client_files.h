@@ -19,6 +19,7 @@ struct client_files {
 	char *made;
 	int copy; /* among fds; -1: none */
 	int copy_to;
+	char *copy_name;
 	bool standard; /* copy_to is standard output, which may take its time */
 	uint32_t timeout_ms;
 };

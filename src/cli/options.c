@@ -21,7 +21,7 @@
 static const struct argp_option global_options[] = {
 	{ "device", OPT_DEVICE, "DEVICE", 0,
 	  "Device to use (default: $IBMR_DEVICE, the plan's, the first with an ACTIVE port)", 0 },
-	{ "port", OPT_PORT, "N", 0, "Port of the device (default: the first ACTIVE one)", 0 },
+	{ "port", OPT_PORT, "N", 0, "Port of the device (default: first ACTIVE)", 0 },
 	{ "gid-index", OPT_GID_INDEX, "N", 0, "GID of the port (default: its first RoCE v2 one)",
 	  0 },
 	{ "socket", OPT_SOCKET, "PATH", 0, "Socket of the session (default: $IBMR_SOCKET)", 0 },

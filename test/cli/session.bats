@@ -95,6 +95,8 @@ held_session() {
 	"$IBMR" read a --length 2500000 --to-file >(cat >piped; touch copied)
 	for ((i = 0; i < 100; i++)); do [ ! -e copied ] || break; sleep 0.05; done
 	cmp piped bytes
+	bad 1 io read a --to-file /dev/full
+	holds '.error.message == "/dev/full: No space left on device"'
 	good write a --file <(printf 'from a pipe') --offset 10
 	good read a --offset 10 --length 11
 	holds '.result.hex == "66726f6d20612070697065"'

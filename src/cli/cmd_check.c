@@ -111,7 +111,7 @@ static int check_plan(struct check *c, struct fail *f)
 	c->steps = plan.num;
 	if (!c->target)
 		c->target = target_of_device(plan.device);
-	ret = session_open_dry(c->target, &c->session, f);
+	ret = session_open_dry(c->target, c->cli->opts.timeout_ms, &c->session, f);
 	for (i = 0; !ret && i < plan.num; i++) {
 		ret = check_step(c, &plan.steps[i], f);
 		if (ret)
@@ -170,7 +170,7 @@ static int check_fill(struct check *c, struct fail *f)
 
 	if (!c->target)
 		c->target = target_of_device(NULL);
-	ret = session_open_dry(c->target, &c->session, f);
+	ret = session_open_dry(c->target, c->cli->opts.timeout_ms, &c->session, f);
 	if (!ret)
 		ret = lone_spec_make(&spec, c->session, &open, f);
 	return ret ? ret : note_filled(c, open, f);

@@ -133,7 +133,8 @@ static int translate_spec(const struct cli *cli, json_t *request, struct reply *
 		signals_explain(&reply->fail);
 		return rc;
 	}
-	rc = session_open_dry(target_of_device(cli->opts.device), &s, &reply->fail);
+	rc = session_open_dry(target_of_device(cli->opts.device), cli->opts.timeout_ms, &s,
+			      &reply->fail);
 	if (!rc)
 		rc = translate(cli, s, doc, request, reply);
 	if (session_close(s, &closing) && !rc) {

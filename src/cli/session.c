@@ -113,8 +113,8 @@ int session_open(const struct session_opts *opts, struct session **ret_session, 
 	return rc ? rc : wrap(ctx, opts->timeout_ms, ret_session, reterr);
 }
 
-int session_open_dry(const struct ibmr_caps *limits, struct session **ret_session,
-		     struct fail *reterr)
+int session_open_dry(const struct ibmr_caps *limits, uint32_t timeout_ms,
+		     struct session **ret_session, struct fail *reterr)
 {
 	struct ibmr_ctx *ctx;
 	struct ibmr_err err;
@@ -123,7 +123,8 @@ int session_open_dry(const struct ibmr_caps *limits, struct session **ret_sessio
 	rc = ibmr_ctx_open_dry(limits, &ctx, &err);
 	if (rc)
 		return session_fail(&err, rc, NULL, reterr);
-	/* nothing waits, and a huge plan may take its time */
+	/* nothing waits but a search, and a huge plan may take its time */
+	ibmr_ctx_set_timeout(ctx, timeout_ms);
 	return wrap(ctx, UINT32_MAX, ret_session, reterr);
 }
 

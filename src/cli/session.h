@@ -72,8 +72,8 @@ struct session_opts {
 int session_open(const struct session_opts *opts, struct session **ret_session,
 		 struct fail *reterr);
 /* Without a device: all checks, no effects. */
-int session_open_dry(const struct ibmr_caps *limits, struct session **ret_session,
-		     struct fail *reterr);
+int session_open_dry(const struct ibmr_caps *limits, uint32_t timeout_ms,
+		     struct session **ret_session, struct fail *reterr);
 /* Release everything, indirect MRs before their members, and close. The session is gone in any case; a
  * failure says what the device kept. NULL is fine. */
 int session_close(struct session *s, struct fail *reterr);

@@ -383,7 +383,8 @@ IBMR_EXPORT int ibmr_mr_translate(struct ibmr_mr *mr, uint64_t offset, uint64_t 
 				  ibmr_piece_fn *fn, void *arg, struct ibmr_err *reterr);
 
 /* Every place at which byte offset of the MR of shows in mr, entry by entry; of may be direct, or an
- * indirect MR under mr. Errors: state, range, argument (another context's). */
+ * indirect MR under mr. Errors: state, range, argument (another context's), timeout (many levels of many
+ * places can be years of work). */
 IBMR_EXPORT int ibmr_mr_locate(struct ibmr_mr *mr, struct ibmr_mr *of, uint64_t offset,
 			       ibmr_place_fn *fn, void *arg, struct ibmr_err *reterr);
 

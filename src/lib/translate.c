@@ -58,8 +58,24 @@ int ibmr_mr_translate(struct ibmr_mr *mr, uint64_t offset, uint64_t length, ibmr
 
 /* ---- from memory to where it shows -------------------------------------------------------- */
 
+#define STEPS_A_LOOK 4096u /* at the clock */
+
+/* Levels of many places that show nowhere above can be more work than anyone has time for. */
+struct search {
+	struct ibmri_call call;
+	const struct ibmr_mr *of;
+	uint32_t steps;
+	struct ibmr_err *err;
+};
+
+static int tick(struct search *s)
+{
+	return ++s->steps % STEPS_A_LOOK ? 0 : ibmri_call_check(&s->call, s->err);
+}
+
 /* Where a byte of a member shows, as places in the layout, which go on to the level above. */
 struct up {
+	struct search *search;
 	const struct ibmri_layout *layout;
 	const struct ibmri_entry *entry;
 	ibmr_place_fn *fn;
@@ -85,30 +101,34 @@ static int places_of_entry(void *arg, uint64_t offset)
 	} else if (into >= e->length) {
 		return 0;
 	}
-	for (c = first; c <= last && !ret; c++)
-		ret = u->fn(u->arg,
-			    c * u->layout->cycle + e->end - e->length + into - c * e->stride);
+	for (c = first; c <= last && !ret; c++) {
+		ret = tick(u->search);
+		if (!ret)
+			ret = u->fn(u->arg, c * u->layout->cycle + e->end - e->length + into -
+						    c * e->stride);
+	}
 	return ret;
 }
 
 /* What leads to the member that is sought is marked. */
-static int places(const struct ibmr_mr *mr, const struct ibmr_mr *of, uint64_t offset,
-		  ibmr_place_fn *fn, void *arg)
+static int places(struct search *s, const struct ibmr_mr *mr, uint64_t offset, ibmr_place_fn *fn,
+		  void *arg)
 {
-	struct up u = { .layout = &mr->layout, .fn = fn, .arg = arg };
+	struct up u = { .search = s, .layout = &mr->layout, .fn = fn, .arg = arg };
 	uint64_t i;
 	int ret = 0;
 
-	if (mr == of)
+	if (mr == s->of)
 		return fn(arg, offset);
 	for (i = 0; i < mr->layout.num && !ret; i++) {
 		const struct ibmr_mr *member = mr->layout.entries[i].mr;
 
 		u.entry = &mr->layout.entries[i];
-		if (member == of)
+		ret = tick(s);
+		if (!ret && member == s->of)
 			ret = places_of_entry(&u, offset);
-		else if (member->indirect && member->mark == mr->ctx->mark)
-			ret = places(member, of, offset, places_of_entry, &u);
+		else if (!ret && member->indirect && member->mark == mr->ctx->mark)
+			ret = places(s, member, offset, places_of_entry, &u);
 	}
 	return ret;
 }
@@ -117,6 +137,7 @@ int ibmr_mr_locate(struct ibmr_mr *mr, struct ibmr_mr *of, uint64_t offset, ibmr
 		   void *arg, struct ibmr_err *reterr)
 {
 	static const char *const origin = "ibmr_mr_locate";
+	struct search s = { .of = of, .err = reterr };
 	int ret;
 
 	if (mr->ctx != of->ctx) {
@@ -134,5 +155,6 @@ int ibmr_mr_locate(struct ibmr_mr *mr, struct ibmr_mr *of, uint64_t offset, ibmr
 	if (offset >= of->length)
 		return past_end(of, offset, 1, origin, reterr);
 	ibmri_links_mark_users(of);
-	return places(mr, of, offset, fn, arg);
+	ibmri_call_start(&s.call, mr->ctx, origin, "searching", mr);
+	return places(&s, mr, offset, fn, arg);
 }

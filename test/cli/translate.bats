@@ -72,3 +72,20 @@ spec='{"layout":"list","klms":[{"mr":"a","offset":100,"length":10},{"mr":"b","of
 	bad 1 no_such_mr translate y 0
 	bad 2 usage translate --mr a=1 x 0
 }
+
+@test "a search ends with its time, on the device and without" {
+	cat >p.json <<-'END'
+		{"device":"soft0","steps":[
+		  {"do":"reg","mr":"a","length":64},
+		  {"do":"create","mr":"many","max_klms":1},
+		  {"do":"fill","mr":"many","layout":"repeat","count":4294967295,
+		   "blocks":[{"mr":"a","length":1,"stride":0}]},
+		  {"do":"create","mr":"above","max_klms":1},
+		  {"do":"fill","mr":"above","layout":"list","klms":[{"mr":"many","offset":4294967294,"length":1}]},
+		  {"do":"translate","mr":"above","from":"a"}]}
+	END
+	bad 6 timeout run --timeout 100ms p.json
+	holds '.error.where == "/steps/5" and .error.origin == "ibmr_mr_locate"'
+	bad 6 timeout check --timeout 100ms p.json
+	holds '.error.message | contains("100 ms")'
+}

@@ -37,7 +37,7 @@ static void run_dry(const struct plan *plan)
 	struct session *session;
 	struct fail f;
 
-	REQUIRE(session_open_dry(target_find("mlx5"), &session, &f) == 0);
+	REQUIRE(session_open_dry(target_find("mlx5"), 10000, &session, &f) == 0);
 	for (size_t i = 0; i < plan->num; i++) {
 		struct reply reply;
 		int ret = dispatch_step(session, &plan->steps[i], &reply);

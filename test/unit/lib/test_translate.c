@@ -214,6 +214,22 @@ static void the_caller_can_end_it(void **state)
 	assert_int_equal(err.code, IBMR_OK);
 }
 
+/* Four thousand million places below, of which none is looked into above. */
+static void a_search_ends_with_its_time(void **state)
+{
+	struct ibmr_block block = { a, 0, 1, 0 };
+	struct ibmr_mr *many = repeat("many", &block, 1, UINT32_MAX);
+	struct ibmr_klm klm = { many, UINT32_MAX - 1u, 1 };
+	struct ibmr_mr *above = list("above", &klm, 1);
+	struct got g = { .num = 0 };
+	struct ibmr_err err;
+
+	ibmr_ctx_set_timeout(ctx, 50);
+	REFUSED(ibmr_mr_locate(above, a, 0, take_place, &g, &err), ETIMEDOUT, IBMR_E_TIMEOUT);
+	SAYS("'above'");
+	assert_int_equal(g.num, 0);
+}
+
 static void what_is_not_there_is_refused(void **state)
 {
 	struct ibmr_klm klm = { a, 100, 10 };
@@ -398,6 +414,7 @@ int main(void)
 		T(all_levels_are_gone_through),
 		T(all_places_are_found),
 		T(the_caller_can_end_it),
+		T(a_search_ends_with_its_time),
 		T(what_is_not_there_is_refused),
 		T(long_lists_are_searched_right),
 		T(both_ways_agree_on_layouts_by_chance),

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #define ORIGIN "ibmr_mr_reg"
+#define FOLDER "/dev/shm" /* where shm_open has them */
 #define PREFIX "/ibmr-"
 #define MAX_ID 64u /* bytes of a shared name: those of any name */
 #define TRIES  8   /* at a name that others make and remove */
@@ -51,17 +52,41 @@ static char *own_id(const char *name)
 
 /* ---- making one ---------------------------------------------------------------------------- */
 
+/* To hold its lock; -1 and errno. The mode may keep its owner out, who may change it. */
+static int open_to_lock(const char *name)
+{
+	char path[sizeof(FOLDER PREFIX) + MAX_ID], same[32];
+	int fd = shm_open(name, O_RDONLY, 0), place;
+	struct stat st;
+
+	if (fd >= 0 || errno != EACCES)
+		return fd;
+	snprintf(path, sizeof(path), FOLDER "%s", name);
+	place = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	if (place < 0)
+		return -1;
+	snprintf(same, sizeof(same), "/proc/self/fd/%d", place);
+	if (!fstat(place, &st) && S_ISREG(st.st_mode) && st.st_uid == geteuid() &&
+	    !chmod(same, (st.st_mode & 0777) | S_IRUSR)) {
+		fd = open(same, O_RDONLY | O_CLOEXEC);
+		(void)chmod(same, st.st_mode & 0777);
+	}
+	close(place);
+	errno = EACCES;
+	return fd;
+}
+
 /* Of a name that is taken: remove it when nobody holds it any more. 0, or an errno. */
 static int remove_stale(const char *name)
 {
-	int fd = shm_open(name, O_RDONLY, 0), ret = 0;
+	int fd = open_to_lock(name), ret = 0;
 	struct stat st;
 
 	if (fd < 0)
 		return errno == ENOENT ? 0 : errno == EACCES ? EEXIST : errno;
-	if (fstat(fd, &st) || st.st_uid != geteuid() || flock(fd, LOCK_EX | LOCK_NB))
+	if (flock(fd, LOCK_EX | LOCK_NB) || fstat(fd, &st) || st.st_uid != geteuid())
 		ret = EEXIST;
-	else if (shm_unlink(name))
+	else if (st.st_nlink && shm_unlink(name)) /* else another did, and the name may be new */
 		ret = errno;
 	close(fd);
 	return ret;
@@ -73,7 +98,7 @@ static int make_object(const char *name, int *ret_fd)
 	int i, fd, ret;
 
 	for (i = 0; i < TRIES; i++) {
-		fd = shm_open(name, O_RDWR | O_CREAT | O_EXCL, 0);
+		fd = shm_open(name, O_RDWR | O_CREAT | O_EXCL, S_IRUSR);
 		if (fd >= 0 && !flock(fd, LOCK_SH | LOCK_NB) && !fstat(fd, &st) && st.st_nlink) {
 			*ret_fd = fd;
 			return 0;
@@ -104,7 +129,7 @@ static int set_up(int fd, const struct ibmr_mr_spec *spec, struct ibmri_mem *mem
 	}
 	mem->map_length = spec->length;
 	mem->addr = mem->map;
-	/* last, so that nobody sees it before */
+	/* last, so that nobody else sees it before */
 	if (fchmod(fd, spec->share_mode))
 		return shared_failed("fchmod", errno, mem->id, err);
 	return 0;

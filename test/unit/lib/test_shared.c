@@ -182,6 +182,57 @@ static int as_nobody(uint64_t access, const char *want)
 	return WEXITSTATUS(status);
 }
 
+/* Left by a crash under its own name, with a mode that keeps its owner out. */
+static void leave_behind(mode_t mode)
+{
+	int fd = open(path, O_RDWR | O_CREAT | O_EXCL, 0600);
+
+	if (fd < 0 || fchmod(fd, mode) || close(fd))
+		_exit(100);
+}
+
+/* As a user whom modes bind. 0, or which of them went wrong. */
+static int take_places(void)
+{
+	struct ibmr_ctx_opts opts = { .device = "soft0", .gid_index = -1 };
+	static const mode_t modes[] = { 0, 0040, 0200 };
+	struct ibmr_mr *a, *b;
+	struct ibmr_ctx *ctx;
+	struct ibmr_err err;
+	struct stat st;
+
+	if (!geteuid() && (setgid(NOBODY) || setuid(NOBODY)))
+		return 101;
+	snprintf(path, sizeof(path), "/dev/shm/ibmr-%u.%s", (unsigned)geteuid(), name);
+	if (ibmr_ctx_open(&opts, &ctx, &err))
+		return 102;
+	for (unsigned i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
+		leave_behind(modes[i]);
+		if (share(ctx, modes[i], &a, &err))
+			return 103;
+		/* this one lives, and nobody's look at it changes it */
+		if (share(ctx, 0600, &b, &err) != -EEXIST)
+			return 104;
+		if (stat(path, &st) || (st.st_mode & 0777) != modes[i])
+			return 105;
+		if (ibmr_mr_dereg(a, &err) || !access(path, F_OK))
+			return 106;
+	}
+	return 0;
+}
+
+static void what_a_crash_left_goes_whatever_its_mode(void **state)
+{
+	int status;
+	pid_t pid = fork();
+
+	if (!pid)
+		_exit(take_places());
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
+}
+
 static void another_user_attaches_as_the_kernel_lets_it(void **state)
 {
 	struct ibmr_mr *a;
@@ -210,6 +261,7 @@ int main(void)
 		T(both_have_the_same_bytes),
 		T(fr38_read_only_memory_takes_no_local_write),
 		T(a_name_is_taken_while_its_maker_lives),
+		T(what_a_crash_left_goes_whatever_its_mode),
 		T(names_that_are_none),
 		T(nobody_passes_for_another),
 		T(another_user_attaches_as_the_kernel_lets_it),

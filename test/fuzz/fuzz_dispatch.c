@@ -109,6 +109,8 @@ static void fill(struct input *in, json_t *request)
 		member(request, "base", json_integer(number(in)));
 	if (repeat)
 		member(request, "count", json_integer(1 + byte(in) % 40));
+	if (shape & 0x20)
+		member(request, "split", json_string("auto"));
 	member(request, repeat ? "blocks" : "klms", entries(in, repeat, num));
 }
 
@@ -118,13 +120,30 @@ static void place(struct input *in, json_t *request)
 	member(request, "offset", json_integer(number(in)));
 }
 
+/* Either way. */
+static void translate(struct input *in, json_t *request)
+{
+	uint8_t bits = byte(in);
+
+	if (bits & 1) {
+		member(request, "mr", name(in));
+		member(request, "from", name(in));
+		member(request, "from_offset", json_integer(number(in)));
+		return;
+	}
+	place(in, request);
+	if (bits & 2)
+		member(request, "length", json_integer(1 + number(in) % 65536));
+}
+
 /* The next request of the input. */
 static json_t *next_request(struct input *in)
 {
-	static const char *const verbs[] = { "reg",   "create",	   "fill",	   "invalidate",
-					     "dereg", "prefetch",  "write",	   "read",
-					     "copy",  "fetch_add", "compare_swap", "verify" };
-	unsigned verb = byte(in) % 12;
+	static const char *const verbs[] = { "reg",	 "create",    "fill",	      "invalidate",
+					     "dereg",	 "prefetch",  "write",	      "read",
+					     "copy",	 "fetch_add", "compare_swap", "verify",
+					     "translate" };
+	unsigned verb = byte(in) % (sizeof(verbs) / sizeof(verbs[0]));
 	json_t *request = json_object();
 	uint8_t bits;
 
@@ -141,7 +160,10 @@ static json_t *next_request(struct input *in)
 		break;
 	case 1:
 		member(request, "mr", name(in));
-		member(request, "max_klms", json_integer(1 + byte(in) % 70));
+		bits = byte(in);
+		member(request, "max_klms", json_integer(1 + bits % 70));
+		if (bits & 0x80)
+			member(request, "split", json_string("auto"));
 		break;
 	case 2:
 		fill(in, request);
@@ -162,7 +184,9 @@ static json_t *next_request(struct input *in)
 		break;
 	case 8:
 		member(request, "to", name(in));
+		member(request, "to_offset", json_integer(number(in)));
 		member(request, "from", name(in));
+		member(request, "from_offset", json_integer(number(in)));
 		member(request, "length", json_integer(1 + number(in) % 65536));
 		break;
 	case 9:
@@ -173,6 +197,9 @@ static json_t *next_request(struct input *in)
 		place(in, request);
 		member(request, "compare", json_integer(number(in)));
 		member(request, "swap", json_integer(number(in)));
+		break;
+	case 12:
+		translate(in, request);
 		break;
 	default:
 		member(request, "mr", name(in));
@@ -220,8 +247,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct input in = { data, data + size };
 	struct session *session;
 	struct fail f;
+	uint8_t bits;
 
-	REQUIRE(soft0_set("mode", byte(&in) & 1 ? "strict" : "sync") == 0);
+	bits = byte(&in);
+	REQUIRE(soft0_set("mode", bits & 1 ? "strict" : "sync") == 0);
+	/* so few that split makes trees */
+	REQUIRE(soft0_set("max_klms", bits & 2 ? "4" : "65536") == 0);
 	REQUIRE(session_open(&opts, &session, &f) == 0);
 	for (unsigned i = 0; i < MAX_REQUESTS && in.at < in.end; i++) {
 		json_t *request = next_request(&in);

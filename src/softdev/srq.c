@@ -41,7 +41,7 @@ static int srq_init(struct sd_srq *srq, const struct mlx5_ib_create_srq *ucmd)
 		return -EINVAL;
 	for (srq->num = 1; srq->num < srq->max_wr + 1;)
 		srq->num <<= 1;
-	for (srq->shift = 5; size < sizeof(struct mlx5_wqe_srq_next_seg) + srq->max_sge * 16;) {
+	for (srq->shift = 5; size < sizeof(struct mlx5_wqe_srq_next_seg) + srq->max_sge * 16UL;) {
 		size <<= 1;
 		srq->shift++;
 	}

@@ -104,7 +104,7 @@ static int connect_session(void)
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
 	require(path && strlen(path) < sizeof(addr.sun_path), "IBMR_SOCKET");
-	strcpy(addr.sun_path, path);
+	memcpy(addr.sun_path, path, strlen(path) + 1);
 	require(fd >= 0 && !connect(fd, (struct sockaddr *)&addr, sizeof(addr)), "no session");
 	return fd;
 }

@@ -187,7 +187,7 @@ static void post(const uint8_t *units, unsigned num, uint8_t opcode, uint8_t fla
 	memcpy(wqe, &ctrl, sizeof(ctrl));
 	memcpy(wqe + 16, units, (size_t)num * 16);
 	for (unsigned i = 0; i < num; i++)
-		resolve(wqe + 16 + i * 16);
+		resolve(wqe + 16 + i * 16UL);
 	ibv_wr_start(qpx);
 	mlx5dv_wr_raw_wqe(mlx5dv_qp_ex_from_ibv_qp_ex(qpx), wqe);
 	REQUIRE(ibv_wr_complete(qpx) == 0);

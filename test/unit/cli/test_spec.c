@@ -125,8 +125,10 @@ static void quotes_are_short_and_whole(void **state)
 
 	assert_string_equal(quote(buf, "abc", 3), "'abc'");
 	assert_string_equal(quote(buf, "", 0), "''");
-	for (i = 0; i + 1 < sizeof(text); i += 2)
-		memcpy(text + i, "\xc3\xa9", 2);
+	for (i = 0; i + 1 < sizeof(text); i += 2) {
+		text[i] = '\xc3';
+		text[i + 1] = '\xa9';
+	}
 	quote(buf, text, i);
 	assert_true(strlen(buf) < QUOTE_ROOM);
 	assert_string_equal(buf + strlen(buf) - 6, "\xc3\xa9'...");

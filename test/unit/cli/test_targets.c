@@ -18,7 +18,7 @@ static void soft0_is_what_it_is_said_to_be(void **state)
 {
 	const struct ibmr_caps *stated = target_find("soft0");
 	struct ibmr_ctx_opts opts = { .device = "soft0", .gid_index = -1 };
-	struct ibmr_caps caps;
+	struct ibmr_caps caps = { 0 };
 	struct ibmr_ctx *ctx;
 	struct ibmr_err err;
 

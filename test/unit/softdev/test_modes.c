@@ -436,7 +436,7 @@ static void async_sees_silent_doorbells(void **state)
 	for (uint16_t i = 0; i < 50; i++) {
 		uint64_t until = now_us(CLOCK_MONOTONIC) + 5000000;
 
-		ctrl = (void *)((uint8_t *)dv.sq.buf + (i % dv.sq.wqe_cnt) * dv.sq.stride);
+		ctrl = (void *)((uint8_t *)dv.sq.buf + (size_t)(i % dv.sq.wqe_cnt) * dv.sq.stride);
 		ra = (void *)(ctrl + 1);
 		data = (void *)(ra + 1);
 		memset(ctrl, 0, 64);
@@ -533,14 +533,14 @@ static void *worker(void *arg)
 	r = state;
 	m = make_mkey(r->pd, 8);
 	for (uint32_t i = 0; i < ROUNDS; i++) {
-		const struct klm k[] = { KLM(r->mr, r->buf + 10 * i, 7),
+		const struct klm k[] = { KLM(r->mr, r->buf + 10UL * i, 7),
 					 KLM(r->mr, r->buf + 9000 + i, 9) };
 
 		fill_list(r, m, ALL_ACCESS, k, 2);
 		memset(r->buf + 40000, (int)i, 16);
 		post_rdma(r->qp, 1, IBV_WR_RDMA_WRITE, sge(r->mr, r->buf + 40000, 16), m->rkey, 0);
 		expect_wc(r->cq, 1, IBV_WC_SUCCESS);
-		assert_memory_equal(r->buf + 10 * i, r->buf + 40000, 7);
+		assert_memory_equal(r->buf + 10UL * i, r->buf + 40000, 7);
 		assert_memory_equal(r->buf + 9000 + i, r->buf + 40000, 9);
 		post_recv(r->qp, 2, sge(r->mr, r->buf + 50000, 16));
 		post_send(r->qp, 3, sge(r->mr, r->buf + 40000, 16));

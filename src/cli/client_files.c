@@ -148,7 +148,7 @@ static int lend_memory(struct client_files *files, const struct step_reg *reg, s
 static int lend_output(struct client_files *files, const char *word, struct fail *f)
 {
 	const struct bound bound = bound_of(files->timeout_ms);
-	bool dash = !strcmp(word, "-");
+	bool dash = !strcmp(word, "-"), kept = false;
 	char *path = dash ? strdup("standard output") : data_path(word);
 	struct stat st;
 	int rc = 0, fd, number;
@@ -171,12 +171,13 @@ static int lend_output(struct client_files *files, const char *word, struct fail
 		files->standard = dash;
 		files->copy = (int)files->num;
 		files->copy_name = path;
+		kept = true;
 		fd = memory_file(f);
 		if (fd < 0)
 			return fd;
 	}
 	rc = tell(files, "to_file", path, fd, number, f);
-	if (!files->copy_name)
+	if (!kept)
 		free(path);
 	return rc;
 }

@@ -142,8 +142,8 @@ int plan_parse(const json_t *doc, struct plan *ret_plan, struct fail *f)
 
 int spec_read_fill(const char *path, json_t **ret_doc, struct fail *f)
 {
+	enum spec_kind kind = SPEC_PLAN;
 	struct spec_text text;
-	enum spec_kind kind;
 	json_t *doc;
 	int ret;
 

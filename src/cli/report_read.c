@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define PART (256u << 10)
+#define PART ((size_t)256 << 10)
 
 struct stream {
 	struct report *r;

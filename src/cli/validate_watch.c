@@ -140,7 +140,7 @@ static void close_pipe(struct watched *w)
 /* One look at all; waits at most ms. Returns how many have not ended. */
 static size_t look(struct watch *watch, int ms)
 {
-	struct pollfd *polls = calloc(watch->num, sizeof(*polls));
+	struct pollfd *polls = watch->num ? calloc(watch->num, sizeof(*polls)) : NULL;
 	size_t open = 0;
 	size_t i;
 

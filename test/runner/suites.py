@@ -106,6 +106,10 @@ def newer_jobs(build):
     return found
 
 
+# Started before the others, so that none of them is alone at the end.
+LONG = ("wire.bats", "errors.bats", "session.bats")
+
+
 def bats_jobs(build, mode, extra=""):
     paths = glob.glob(os.path.join(TOP, "test", "**", "*.bats"), recursive=True)
     return [
@@ -116,7 +120,7 @@ def bats_jobs(build, mode, extra=""):
             limit=300 * SLOWER.get(build, 1),
             cwd=TOP,
         )
-        for path in sorted(paths)
+        for path in sorted(paths, key=lambda path: (os.path.basename(path) not in LONG, path))
     ]
 
 

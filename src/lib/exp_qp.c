@@ -92,6 +92,11 @@ struct ibv_qp *ibmr_exp_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *at
 	return qp;
 }
 
+struct ibv_qp *ibmr_exp_create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr)
+{
+	return make(context, attr, false);
+}
+
 /* ---- ibv_exp_create_qp ----------------------------------------------------------------------- */
 
 static int check_umr(const struct ibv_context *context, const struct ibv_exp_qp_init_attr *attr,

@@ -161,7 +161,7 @@ static void a_key_with_an_offset(void **state)
 /* Headers to one place each time (stride 0), payloads one behind the other, the rest to padding. */
 static void scatter(uint32_t blocks_used)
 {
-	enum { HEAD = 14, BODY = 40, PAD = 10, PACKETS = 12 };
+	enum { HEAD = 14, BODY = 16, PAD = 10, PACKETS = 12 };
 	size_t bytes[4] = { HEAD, BODY, PAD, 2 }, stride[4] = { 0, BODY, 0, 2 }, count = PACKETS;
 	struct ibv_mr *ma = rig_reg(a, sizeof(a), ALL), *mf = rig_reg(flat, sizeof(flat), ALL);
 	struct ibv_mr *umr = rig_create(4);
@@ -212,7 +212,7 @@ static void packets_are_scattered_by_four_blocks(void **state)
 	scatter(4);
 }
 
-static void small_receives_land_where_a_list_says(void **state)
+static void receive_small(void)
 {
 	struct ibv_mr *ma = rig_reg(a, sizeof(a), ALL), *mf = rig_reg(flat, sizeof(flat), ALL);
 	struct ibv_mr *umr = rig_create(2);
@@ -235,6 +235,34 @@ static void small_receives_land_where_a_list_says(void **state)
 	rig_dereg(umr);
 	rig_dereg(ma);
 	rig_dereg(mf);
+}
+
+static void small_receives_land_where_a_list_says(void **state)
+{
+	receive_small();
+}
+
+/* The newer call's queue pairs do not scatter to the completion either. */
+static void small_receives_by_a_queue_pair_of_create_qp_ex(void **state)
+{
+	struct ibv_qp_init_attr_ex attr = { .send_cq = rig.cq,
+					    .recv_cq = rig.cq,
+					    .qp_type = IBV_QPT_RC,
+					    .cap = { .max_send_wr = 16,
+						     .max_recv_wr = 16,
+						     .max_send_sge = 1,
+						     .max_recv_sge = 1 },
+					    .comp_mask = IBV_QP_INIT_ATTR_PD,
+					    .pd = rig.pd };
+
+	assert_int_equal(ibv_destroy_qp(rig.qp), 0);
+	assert_int_equal(ibv_destroy_qp(rig.peer), 0);
+	rig.qp = rig_umr_qp(16, 20, 0);
+	rig.peer = ibv_create_qp_ex(rig.context, &attr);
+	assert_non_null(rig.peer);
+	rig_connect(rig.qp, rig.peer);
+	rig_connect(rig.peer, rig.qp);
+	receive_small();
 }
 
 /* ---- other ------------------------------------------------------------------------------------------ */
@@ -333,6 +361,7 @@ int main(void)
 		ON_RIG(packets_are_scattered_by_two_blocks),
 		ON_RIG(packets_are_scattered_by_four_blocks),
 		ON_RIG(small_receives_land_where_a_list_says),
+		ON_RIG(small_receives_by_a_queue_pair_of_create_qp_ex),
 		ON_RIG(a_key_is_remapped_without_invalidate),
 		ON_RIG(keys_are_members_of_keys),
 		ON_RIG(a_cache_over_implicit_memory),

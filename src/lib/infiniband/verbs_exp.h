@@ -773,17 +773,20 @@ IBMR_EXP_EXPORT void *ibv_exp_get_provider_func(struct ibv_context *context,
 IBMR_EXP_EXPORT int ibmr_exp_dereg_mr(struct ibv_mr *mr);
 IBMR_EXP_EXPORT int ibmr_exp_dealloc_pd(struct ibv_pd *pd);
 IBMR_EXP_EXPORT struct ibv_qp *ibmr_exp_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr);
+IBMR_EXP_EXPORT struct ibv_qp *ibmr_exp_create_qp_ex(struct ibv_context *context,
+						     struct ibv_qp_init_attr_ex *attr);
 IBMR_EXP_EXPORT int ibmr_exp_destroy_qp(struct ibv_qp *qp);
 IBMR_EXP_EXPORT int ibmr_exp_poll_cq(struct ibv_cq *cq, int num_entries, struct ibv_wc *wc);
 
 /* IBMR_EXP_KEEP_VERBS leaves these names alone: then an MR of ibv_exp_create_mr(), a queue pair for UMR
  * and a PD that had either are given back by the calls above. */
 #ifndef IBMR_EXP_KEEP_VERBS
-#define ibv_dereg_mr   ibmr_exp_dereg_mr
-#define ibv_dealloc_pd ibmr_exp_dealloc_pd
-#define ibv_create_qp  ibmr_exp_create_qp
-#define ibv_destroy_qp ibmr_exp_destroy_qp
-#define ibv_poll_cq    ibmr_exp_poll_cq
+#define ibv_dereg_mr	 ibmr_exp_dereg_mr
+#define ibv_dealloc_pd	 ibmr_exp_dealloc_pd
+#define ibv_create_qp	 ibmr_exp_create_qp
+#define ibv_create_qp_ex ibmr_exp_create_qp_ex
+#define ibv_destroy_qp	 ibmr_exp_destroy_qp
+#define ibv_poll_cq	 ibmr_exp_poll_cq
 #endif
 
 #ifdef __cplusplus

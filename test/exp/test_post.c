@@ -455,6 +455,62 @@ static void an_invalidated_key_is_good_for_nothing_until_filled(void **state)
 			 IBV_WC_REM_ACCESS_ERR);
 }
 
+/* Rights come with the fill alone: none are left from before, and local read is never missing. */
+static void a_fill_without_rights_is_for_local_reads(void **state)
+{
+	uint8_t got[100] = { 0 };
+	struct ibv_mr *mg = rig_reg(got, sizeof(got), ALL);
+
+	memset(a, 0x5a, sizeof(a));
+	rig_do(rig.qp, &t.list);
+	t.list.ext_op.umr.exp_access = 0;
+	rig_do(rig.qp, &t.list);
+	rig_post_recv(rig.peer, (uintptr_t)got, sizeof(got), mg->lkey, 1);
+	rig_post_send(rig.qp, 0, sizeof(got), t.umr->lkey, 2);
+	assert_int_equal(rig_poll().status, IBV_WC_SUCCESS);
+	assert_int_equal(rig_poll().status, IBV_WC_SUCCESS);
+	assert_memory_equal(got, a, sizeof(got));
+	assert_int_equal(rig_rdma(rig.peer, IBV_WR_RDMA_READ, got, 8, 0, t.umr->rkey),
+			 IBV_WC_REM_ACCESS_ERR);
+	rig_dereg(mg);
+}
+
+static void what_is_without_rights_is_not_received_into(void **state)
+{
+	struct ibv_exp_wc wc;
+
+	memset(a, 0, sizeof(a));
+	a[PAGE] = 0x77;
+	t.list.ext_op.umr.exp_access = 0;
+	rig_do(rig.qp, &t.list);
+	rig_post_recv(rig.peer, 0, 8, t.umr->lkey, 1);
+	rig_post_send(rig.qp, (uintptr_t)a + PAGE, 8, t.mr->lkey, 2);
+	wc = rig_poll();
+	if (wc.wr_id != 1)
+		wc = rig_poll();
+	assert_int_equal(wc.wr_id, 1);
+	assert_int_equal(wc.status, IBV_WC_LOC_PROT_ERR);
+	assert_int_equal(a[0], 0);
+}
+
+/* The old library summed up in 32 bits, with a sign. */
+static void more_than_four_gib_by_one_key(void **state)
+{
+	const uint64_t cycles = 1ull << 20, at = (cycles - 1) * 8192 + 8000; /* 8 GiB */
+	uint8_t got[192];
+	size_t i;
+
+	for (i = 0; i < 2 * PAGE; i++)
+		a[i] = (uint8_t)(i * 3 + i / 256);
+	t.bytes = 2 * PAGE;
+	t.stride = 0;
+	t.count = cycles;
+	rig_do(rig.qp, &t.repeat);
+	assert_int_equal(rig_rdma(rig.peer, IBV_WR_RDMA_READ, got, sizeof(got), at, t.umr->rkey),
+			 0);
+	assert_memory_equal(got, a + 8000, sizeof(got));
+}
+
 static void depth_is_counted(void **state)
 {
 	struct ibv_mr *keys[5];
@@ -533,6 +589,9 @@ int main(void)
 		ON_RIG(one_chain_carries_fills_and_data),
 		ON_RIG(a_member_may_go_and_then_the_device_says_no),
 		ON_RIG(an_invalidated_key_is_good_for_nothing_until_filled),
+		ON_RIG(a_fill_without_rights_is_for_local_reads),
+		ON_RIG(what_is_without_rights_is_not_received_into),
+		ON_RIG(more_than_four_gib_by_one_key),
 		ON_RIG(depth_is_counted),
 		ON_RIG(entries_of_one_size),
 		ON_RIG(calls_are_found_by_name),

@@ -68,9 +68,10 @@ def _environment(job, scratch):
         ":detect_leaks=1:log_path=" + logs,
         UBSAN_OPTIONS="print_stacktrace=1:halt_on_error=1:exitcode=86:log_path=" + logs,
         LSAN_OPTIONS="exitcode=86:print_suppressions=0:log_path=" + logs,
-        # softdev's thread is started again in a child of fork
+        # softdev's thread is started again in a child of fork; the runtime would have each program
+        # with a thread sleep for a second at its exit
         TSAN_OPTIONS="exitcode=86:second_deadlock_stack=1:history_size=4:die_after_fork=0"
-        ":log_path=" + logs,
+        ":atexit_sleep_ms=20:log_path=" + logs,
         # cmocka and meson tests speak TAP
         CMOCKA_MESSAGE_OUTPUT="TAP",
     )

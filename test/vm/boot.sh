@@ -117,6 +117,8 @@ pack_build()
 	cp "$NEWER/etc/libibverbs.d/mlx5.driver" "$ROOT/etc/libibverbs.d/"
 	provider=$(echo "$NEWER/$LIB"/libibverbs/libmlx5-*.so)
 	ln -s ../libmlx5.so.1 "$ROOT/$LIB/libibverbs/${provider##*/}"
+	mkdir -p "$ROOT$BUILD/data"
+	cp -r "$BUILD/data/suites" "$ROOT$BUILD/data/"
 	ln -s "$BUILD/src/cli/ibmr" "$ROOT/vm/bin/ibmr"
 	[ ! -x "$BUILD/test/vm/conditions" ] || ln -s "$BUILD/test/vm/conditions" "$ROOT/vm/bin/conditions"
 }

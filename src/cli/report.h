@@ -5,7 +5,8 @@
  *   report_read.c   streams of documents -> one after another; what is none is named
  *   report_add.c    a node's answer -> figures, failures, facts
  *   report_sum.c    all of it as one object
- *   report_html.c   that object as a page; report_text.c: for eyes
+ *   report_html.c   that object as a page, with report_plot.c; report_text.c: for eyes
+ *   report_names.c  many names of nodes in few words
  */
 #ifndef CLI_REPORT_H
 #define CLI_REPORT_H
@@ -68,6 +69,16 @@ int report_note(json_t *list, const char *input, const char *message, struct fai
 
 /* baseline: an earlier result, or NULL. NULL: no memory. */
 json_t *report_sum(const struct report *r, const json_t *baseline);
+
+/* Names of nodes, folded: node[001-004,007]. put writes a piece of it. */
+typedef void names_put(struct writer *w, const char *text);
+void report_names(struct writer *w, const json_t *names, names_put *put);
+/* Of "node: what" the nodes by what (owned). */
+json_t *report_by_what(struct writer *w, const json_t *entries);
+
+/* The times of a check as a strip. */
+void report_plot(struct writer *w, const json_t *times);
+void report_escaped(struct writer *w, const char *text);
 
 void report_text(struct writer *w, const json_t *sum);
 void report_html(struct writer *w, const json_t *sum);

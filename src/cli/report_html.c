@@ -6,8 +6,18 @@
 #include <stdio.h>
 #include <string.h>
 
-#define SHOWN 50  /* names in a cell */
-#define WIDTH 500 /* of a plot */
+#define SHOWN 50 /* rows of what may be one for each node */
+
+static const char style[] =
+	"body{font:14px sans-serif;margin:1.5em;color:#111}h2{margin:1.4em 0 .4em}"
+	"table{border-collapse:collapse}th{background:#eee;white-space:nowrap}"
+	"td,th{border:1px solid #bbb;padding:3px 7px;text-align:left;vertical-align:top;"
+	"overflow-wrap:anywhere}.n{text-align:right;white-space:nowrap}.z{color:#aaa}"
+	".bad{color:#b00;font-weight:bold}td.s{width:500px;min-width:220px}"
+	"svg{display:block;width:100%;max-width:500px}.s div{font-size:12px}"
+	"@media print{body{font-size:9px;margin:0}td,th{padding:1px 4px}"
+	"td.s{width:260px}.s div{font-size:8px}tr{break-inside:avoid}h2{break-after:avoid}"
+	"rect,circle,path,th{-webkit-print-color-adjust:exact;print-color-adjust:exact}}";
 
 static void put(struct writer *w, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
@@ -22,7 +32,7 @@ static void put(struct writer *w, const char *fmt, ...)
 	writer_text(w, line);
 }
 
-static void escaped(struct writer *w, const char *text)
+void report_escaped(struct writer *w, const char *text)
 {
 	char one[2] = "";
 
@@ -49,95 +59,118 @@ static double number_of(const json_t *object, const char *name)
 static void cell(struct writer *w, const char *text)
 {
 	writer_text(w, "<td>");
-	escaped(w, text);
+	report_escaped(w, text);
 	writer_text(w, "</td>");
 }
 
 static void cell_names(struct writer *w, const json_t *names)
 {
-	const json_t *name;
-	size_t i;
-
-	put(w, "<td>%zu:", json_array_size(names));
-	json_array_foreach(names, i, name) if (i < SHOWN)
-	{
-		writer_text(w, " ");
-		escaped(w, json_string_value(name));
-	}
-	writer_text(w, json_array_size(names) > SHOWN ? " ...</td>" : "</td>");
+	put(w, "<td class=n>%zu</td><td>", json_array_size(names));
+	report_names(w, names, report_escaped);
+	writer_text(w, "</td>");
 }
 
-/* ---- plots -------------------------------------------------------------------------- */
-
-static double place(const json_t *times, double us)
+static void begin_table(struct writer *w, const char *title, const char *columns)
 {
-	double least = number_of(times, "least_us"), most = number_of(times, "most_us");
-
-	return most > least ? 10 + (us - least) / (most - least) * WIDTH : 10;
+	put(w, "<h2>%s</h2>\n<table><thead><tr>%s</tr></thead>\n", title, columns);
 }
 
-/* A stroke for each part of the way that has nodes, the darker the more; the outliers by name. */
-static void plot(struct writer *w, const json_t *times)
+static void end_table(struct writer *w, size_t rows)
 {
-	const json_t *bins = json_object_get(times, "histogram"), *value, *far;
-	const size_t num = json_array_size(bins);
-	json_int_t most = 1;
-	size_t i;
+	writer_text(w, "</table>\n");
+	if (rows > SHOWN)
+		put(w, "<p>and %zu more</p>\n", rows - SHOWN);
+}
 
-	json_array_foreach(bins, i, value) if (json_integer_value(value) > most) most =
-		json_integer_value(value);
-	put(w,
-	    "<svg width=\"%d\" height=\"44\" role=\"img\"><line x1=\"10\" x2=\"%d\" y1=\"30\" "
-	    "y2=\"30\" stroke=\"#888\"/>",
-	    WIDTH + 120, WIDTH + 10);
-	json_array_foreach(bins, i, value) if (json_integer_value(value))
-		put(w,
-		    "<rect x=\"%.1f\" y=\"20\" width=\"4\" height=\"20\" fill=\"#246\" "
-		    "fill-opacity=\"%.2f\"/>",
-		    10 + (double)i / (double)(num - 1) * WIDTH - 2,
-		    0.25 + 0.75 * (double)json_integer_value(value) / (double)most);
-	json_array_foreach(json_object_get(times, "outliers"), i, far)
-	{
-		double x = place(times, number_of(far, "elapsed_us"));
+/* ---- the head --------------------------------------------------------------------------- */
 
-		put(w, "<circle cx=\"%.1f\" cy=\"30\" r=\"4\" fill=\"none\" stroke=\"#c00\"/>", x);
-		if (i >= 8)
-			continue;
-		put(w, "<text x=\"%.1f\" y=\"%d\" font-size=\"10\">", x, i % 2 ? 18 : 9);
-		escaped(w, text_of(far, "node"));
-		writer_text(w, "</text>");
-	}
-	put(w, "</svg><br>%.1f to %.1f us", number_of(times, "least_us"),
-	    number_of(times, "most_us"));
+/* The nodes on which something failed, each once. */
+static size_t count_failing(const json_t *failures)
+{
+	json_t *set = json_object();
+	const json_t *entry, *node;
+	size_t i, k, num;
+
+	json_array_foreach(failures, i, entry)
+		json_array_foreach(json_object_get(entry, "nodes"), k, node)
+			json_object_set_new(set, json_string_value(node), json_true());
+	num = json_object_size(set);
+	json_decref(set);
+	return num;
+}
+
+static size_t count_outliers(const json_t *checks)
+{
+	const json_t *entry;
+	size_t i, num = 0;
+
+	json_array_foreach(checks, i, entry) num +=
+		json_array_size(json_object_get(json_object_get(entry, "times"), "outliers"));
+	return num;
+}
+
+static void head(struct writer *w, const json_t *sum)
+{
+	const size_t failing = count_failing(json_object_get(sum, "failures"));
+
+	put(w, "<h1>%.0f nodes</h1>\n<p><span class=%s>%zu with failures</span>; ",
+	    number_of(sum, "nodes"), failing ? "bad" : "z", failing);
+	put(w, "%zu facts in which nodes differ; %zu times far from the median; ",
+	    json_array_size(json_object_get(sum, "odd")),
+	    count_outliers(json_object_get(sum, "checks")));
+	put(w, "%zu broken inputs, %zu duplicates.</p>\n",
+	    json_array_size(json_object_get(sum, "broken")),
+	    json_array_size(json_object_get(sum, "duplicates")));
 }
 
 /* ---- tables ----------------------------------------------------------------------------- */
 
+static void count_cell(struct writer *w, const json_t *counts, int state)
+{
+	const double number = number_of(counts, state_words[state]);
+	const bool bad = state != STATE_PASS && state != STATE_SKIP;
+
+	put(w, "<td class=\"n%s\">%.0f</td>", number == 0 ? " z" : bad ? " bad" : "", number);
+}
+
+static void time_cells(struct writer *w, const json_t *times)
+{
+	static const char *const names[] = { "median_us", "least_us", "most_us" };
+	size_t i;
+
+	for (i = 0; i < 3; i++)
+		if (json_is_object(times))
+			put(w, "<td class=n>%.1f</td>", number_of(times, names[i]));
+		else
+			writer_text(w, "<td></td>");
+	writer_text(w, "<td class=s>");
+	if (json_is_object(times))
+		report_plot(w, times);
+	writer_text(w, "</td>");
+}
+
 static void checks(struct writer *w, const json_t *list)
 {
-	const json_t *entry, *times;
+	const json_t *entry;
 	size_t i;
 	int state;
 
-	writer_text(w, "<h2>Checks</h2><table><tr><th>device<th>check");
-	for (state = 0; state < STATE_MAX; state++)
-		put(w, "<th>%s", state_words[state]);
-	writer_text(w, "<th>median us<th>times of all nodes</tr>\n");
+	begin_table(w, "Checks",
+		    "<th>device<th>check<th>pass<th>fail<th>skip<th>timeout<th>error"
+		    "<th>median us<th>least<th>most<th>times of the nodes where it passed");
 	json_array_foreach(list, i, entry)
 	{
-		times = json_object_get(entry, "times");
 		writer_text(w, "<tr>");
 		cell(w, text_of(entry, "device"));
 		cell(w, text_of(entry, "check"));
 		for (state = 0; state < STATE_MAX; state++)
-			put(w, "<td class=n>%.0f</td>",
-			    number_of(json_object_get(entry, "counts"), state_words[state]));
-		put(w, "<td class=n>%.1f</td><td>", number_of(times, "median_us"));
-		if (json_is_object(times))
-			plot(w, times);
-		writer_text(w, "</td></tr>\n");
+			count_cell(w, json_object_get(entry, "counts"), state);
+		time_cells(w, json_object_get(entry, "times"));
+		writer_text(w, "</tr>\n");
 	}
-	writer_text(w, "</table>\n");
+	writer_text(w, "</table>\n<p>A strip goes from 0 to the longest time, the darker the more "
+		       "nodes, with a tick at the median; circles are outliers, named below it, "
+		       "the furthest first.</p>\n");
 }
 
 static void failures(struct writer *w, const json_t *list)
@@ -145,8 +178,10 @@ static void failures(struct writer *w, const json_t *list)
 	const json_t *entry;
 	size_t i;
 
-	writer_text(w, "<h2>Failing</h2><table><tr><th>what<th>message<th>nodes</tr>\n");
-	json_array_foreach(list, i, entry)
+	if (!json_array_size(list))
+		return;
+	begin_table(w, "Failing", "<th>what<th>message<th colspan=2>nodes");
+	json_array_foreach(list, i, entry) if (i < SHOWN)
 	{
 		writer_text(w, "<tr>");
 		cell(w, text_of(entry, "what"));
@@ -154,19 +189,22 @@ static void failures(struct writer *w, const json_t *list)
 		cell_names(w, json_object_get(entry, "nodes"));
 		writer_text(w, "</tr>\n");
 	}
-	writer_text(w, "</table>\n");
+	end_table(w, json_array_size(list));
 }
 
 static void odd(struct writer *w, const json_t *list)
 {
 	const json_t *entry, *other;
-	size_t i, k;
+	size_t i, k, rows = 0;
 
-	writer_text(w, "<h2>Odd ones out</h2><table><tr><th>what<th>majority<th>other<th>nodes"
-		       "</tr>\n");
+	if (!json_array_size(list))
+		return;
+	begin_table(w, "Odd ones out", "<th>what<th>majority<th>other<th colspan=2>nodes");
 	json_array_foreach(list, i, entry)
 		json_array_foreach(json_object_get(entry, "others"), k, other)
 	{
+		if (rows++ >= SHOWN)
+			continue;
 		writer_text(w, "<tr>");
 		cell(w, text_of(entry, "what"));
 		cell(w, text_of(entry, "majority"));
@@ -174,61 +212,77 @@ static void odd(struct writer *w, const json_t *list)
 		cell_names(w, json_object_get(other, "nodes"));
 		writer_text(w, "</tr>\n");
 	}
-	writer_text(w, "</table>\n");
+	end_table(w, rows);
 }
 
-static void inputs(struct writer *w, const char *title, const json_t *list)
+static void inputs(struct writer *w, const char *title, const char *columns, const json_t *list)
 {
 	const json_t *entry;
 	size_t i;
 
 	if (!json_array_size(list))
 		return;
-	put(w, "<h2>%s</h2><table>\n", title);
-	json_array_foreach(list, i, entry)
+	begin_table(w, title, columns);
+	json_array_foreach(list, i, entry) if (i < SHOWN)
 	{
 		writer_text(w, "<tr>");
 		cell(w, text_of(entry, "input"));
 		cell(w, text_of(entry, "message"));
 		writer_text(w, "</tr>\n");
 	}
-	writer_text(w, "</table>\n");
+	end_table(w, json_array_size(list));
+}
+
+/* ---- since the baseline ------------------------------------------------------------------- */
+
+static void changed_nodes(struct writer *w, const char *title, const json_t *names)
+{
+	if (!json_array_size(names))
+		return;
+	put(w, "<tr><td>%s</td><td></td>", title);
+	cell_names(w, names);
+	writer_text(w, "</tr>\n");
+}
+
+static void changed_failures(struct writer *w, const char *title, const json_t *entries)
+{
+	json_t *groups = report_by_what(w, entries), *names;
+	const char *what;
+
+	json_object_foreach(groups, what, names)
+	{
+		put(w, "<tr><td>%s</td>", title);
+		cell(w, what);
+		cell_names(w, names);
+		writer_text(w, "</tr>\n");
+	}
+	json_decref(groups);
 }
 
 static void changes(struct writer *w, const json_t *object)
 {
-	static const struct {
-		const char *name, *title;
-	} parts[] = { { "failing_now", "failing now" },
-		      { "failing_no_more", "failing no more" },
-		      { "nodes_new", "new nodes" },
-		      { "nodes_gone", "nodes that are gone" } };
-	size_t i;
-
 	if (!json_is_object(object))
 		return;
-	writer_text(w, "<h2>Since the baseline</h2><table>\n");
-	for (i = 0; i < 4; i++) {
-		put(w, "<tr><td>%s</td>", parts[i].title);
-		cell_names(w, json_object_get(object, parts[i].name));
-		writer_text(w, "</tr>\n");
-	}
+	begin_table(w, "Since the baseline", "<th>change<th>what<th colspan=2>nodes");
+	changed_failures(w, "failing now", json_object_get(object, "failing_now"));
+	changed_failures(w, "failing no more", json_object_get(object, "failing_no_more"));
+	changed_nodes(w, "new", json_object_get(object, "nodes_new"));
+	changed_nodes(w, "gone", json_object_get(object, "nodes_gone"));
 	writer_text(w, "</table>\n");
 }
 
 void report_html(struct writer *w, const json_t *sum)
 {
 	writer_text(w, "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
-		       "<title>ibmr report</title><style>body{font:14px sans-serif;margin:1em}"
-		       "table{border-collapse:collapse}td,th{border:1px solid #aaa;padding:2px 6px;"
-		       "text-align:left;vertical-align:top}.n{text-align:right}"
-		       "@media print{tr{break-inside:avoid}}</style></head><body>\n");
-	put(w, "<h1>%.0f nodes</h1>\n", number_of(sum, "nodes"));
+		       "<title>ibmr report</title><style>");
+	writer_text(w, style);
+	writer_text(w, "</style></head><body>\n");
+	head(w, sum);
 	changes(w, json_object_get(sum, "changes"));
 	failures(w, json_object_get(sum, "failures"));
 	odd(w, json_object_get(sum, "odd"));
+	inputs(w, "Broken inputs", "<th>input<th>what is wrong", json_object_get(sum, "broken"));
+	inputs(w, "Answered twice", "<th>input<th>node", json_object_get(sum, "duplicates"));
 	checks(w, json_object_get(sum, "checks"));
-	inputs(w, "Broken inputs", json_object_get(sum, "broken"));
-	inputs(w, "Duplicates", json_object_get(sum, "duplicates"));
 	writer_text(w, "</body></html>\n");
 }

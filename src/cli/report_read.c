@@ -21,6 +21,7 @@ struct stream {
 	const char *name;
 	char *buf;
 	size_t used, room, seen; /* seen: no document begins before it but at 0 */
+	size_t gone;		 /* bytes before buf */
 };
 
 static int take(struct stream *s, const char *text, size_t len, struct fail *f)
@@ -34,8 +35,8 @@ static int take(struct stream *s, const char *text, size_t len, struct fail *f)
 		return 0;
 	doc = json_loadb(text, len, JSON_REJECT_DUPLICATES, &error);
 	if (!doc) {
-		snprintf(message, sizeof(message), "byte %d of a document: %s", error.position,
-			 error.text);
+		snprintf(message, sizeof(message), "the document at byte %zu, byte %d of it: %s",
+			 s->gone + (size_t)(text - s->buf), error.position, error.text);
 		return report_note(s->r->broken, s->name, message, f);
 	}
 	rc = report_add(s->r, s->name, doc, f);
@@ -60,6 +61,7 @@ static int take_all(struct stream *s, bool end, struct fail *f)
 		s->seen = from;
 	} while (!rc && next);
 	s->used -= from;
+	s->gone += from;
 	memmove(s->buf, s->buf + from, s->used + 1);
 	s->seen = s->used ? s->used - 1 : 0;
 	return rc;

@@ -24,33 +24,70 @@ static double median(double *values, size_t num)
 	return num % 2 ? values[num / 2] : (values[num / 2 - 1] + values[num / 2]) / 2;
 }
 
+/* list, or NULL when not all came into it. */
+static json_t *whole(json_t *list, int rc)
+{
+	if (!rc)
+		return list;
+	json_decref(list);
+	return NULL;
+}
+
 static json_t *names_of(const struct report *r, const struct nodes *nodes)
 {
 	json_t *list = json_array();
 	size_t i;
+	int rc = 0;
 
-	for (i = 0; list && i < nodes->num; i++)
-		json_array_append(list, json_array_get(r->names, nodes->list[i]));
-	return list;
+	for (i = 0; i < nodes->num && !rc; i++)
+		rc = json_array_append(list, json_array_get(r->names, nodes->list[i]));
+	return whole(list, rc);
 }
 
 /* ---- times ------------------------------------------------------------------------------- */
 
-static json_t *outliers(const struct report *r, const struct figure *figure, double mid, double mad)
-{
-	json_t *list = json_array();
-	size_t i;
+struct far {
+	uint32_t node;
+	double us, off;
+};
 
-	for (i = 0; list && figure->nodes.num >= MIN_ODD && i < figure->nodes.num; i++) {
+static int furthest_first(const void *a, const void *b)
+{
+	const struct far *x = a, *y = b;
+
+	if (x->off != y->off)
+		return x->off < y->off ? 1 : -1;
+	return (x->node > y->node) - (x->node < y->node);
+}
+
+/* Returns how many there are; ret_far has room for all nodes. */
+static size_t find_far(const struct figure *figure, double mid, double mad, struct far *ret_far)
+{
+	size_t i, num = 0;
+
+	for (i = 0; figure->nodes.num >= MIN_ODD && i < figure->nodes.num; i++) {
 		double off = fabs(figure->us[i] - mid);
 
 		if (off > FAR_MADS * 1.4826 * mad && off > FAR_PART * mid)
-			json_array_append_new(
-				list, json_pack("{s:O, s:f}", "node",
-						json_array_get(r->names, figure->nodes.list[i]),
-						"elapsed_us", figure->us[i]));
+			ret_far[num++] = (struct far){ figure->nodes.list[i], figure->us[i], off };
 	}
-	return list;
+	qsort(ret_far, num, sizeof(*ret_far), furthest_first);
+	return num;
+}
+
+static json_t *outliers(const struct report *r, const struct figure *figure, double mid, double mad)
+{
+	struct far *far = calloc(figure->nodes.num + 1, sizeof(*far));
+	json_t *list = json_array();
+	size_t i, num = far ? find_far(figure, mid, mad, far) : 0;
+	int rc = far ? 0 : -1;
+
+	for (i = 0; i < num && !rc; i++)
+		rc = json_array_append_new(list, json_pack("{s:O, s:f}", "node",
+							   json_array_get(r->names, far[i].node),
+							   "elapsed_us", far[i].us));
+	free(far);
+	return whole(list, rc);
 }
 
 /* How many nodes lie in each part of the way from the least to the most. */
@@ -59,15 +96,16 @@ static json_t *histogram(const struct figure *figure, double least, double most)
 	size_t bins[BINS] = { 0 };
 	json_t *list = json_array();
 	size_t i;
+	int rc = 0;
 
 	for (i = 0; i < figure->nodes.num; i++) {
 		double part = most > least ? (figure->us[i] - least) / (most - least) : 0;
 
 		bins[(size_t)(part * (BINS - 1))]++;
 	}
-	for (i = 0; list && i < BINS; i++)
-		json_array_append_new(list, json_integer((json_int_t)bins[i]));
-	return list;
+	for (i = 0; i < BINS && !rc; i++)
+		rc = json_array_append_new(list, json_integer((json_int_t)bins[i]));
+	return whole(list, rc);
 }
 
 static json_t *times(const struct report *r, const struct figure *figure)
@@ -99,28 +137,32 @@ static json_t *times(const struct report *r, const struct figure *figure)
 	return object;
 }
 
+static json_t *count_states(const struct figure *figure)
+{
+	json_t *counts = json_object();
+	int state, rc = 0;
+
+	for (state = 0; state < STATE_MAX && !rc; state++)
+		rc = json_object_set_new(counts, state_words[state],
+					 json_integer((json_int_t)figure->states[state]));
+	return whole(counts, rc);
+}
+
 static json_t *checks(const struct report *r)
 {
-	json_t *list = json_array(), *counts;
+	json_t *list = json_array();
 	size_t i;
-	int state;
+	int rc = 0;
 
-	for (i = 0; list && i < r->num_figures; i++) {
+	for (i = 0; i < r->num_figures && !rc; i++) {
 		const struct figure *figure = &r->figures[i];
 
-		counts = json_object();
-		for (state = 0; counts && state < STATE_MAX; state++)
-			json_object_set_new(counts, state_words[state],
-					    json_integer((json_int_t)figure->states[state]));
-		if (json_array_append_new(list,
-					  json_pack("{s:s, s:s, s:o, s:o}", "device",
-						    figure->device, "check", figure->check,
-						    "counts", counts, "times", times(r, figure)))) {
-			json_decref(list);
-			return NULL;
-		}
+		rc = json_array_append_new(list, json_pack("{s:s, s:s, s:o, s:o}", "device",
+							   figure->device, "check", figure->check,
+							   "counts", count_states(figure), "times",
+							   times(r, figure)));
 	}
-	return list;
+	return whole(list, rc);
 }
 
 /* ---- failures and facts ---------------------------------------------------------------------- */
@@ -156,42 +198,59 @@ static json_t *failures(const struct report *r)
 	const struct group **groups = sorted_groups(&r->failures);
 	json_t *list = json_array();
 	size_t i;
+	int rc = groups ? 0 : -1;
 
-	for (i = 0; groups && list && groups[i]; i++)
-		json_array_append_new(list, json_pack("{s:s, s:s, s:o}", "what", groups[i]->what,
-						      "message", groups[i]->value, "nodes",
-						      names_of(r, &groups[i]->nodes)));
+	for (i = 0; !rc && groups[i]; i++)
+		rc = json_array_append_new(
+			list, json_pack("{s:s, s:s, s:o}", "what", groups[i]->what, "message",
+					groups[i]->value, "nodes", names_of(r, &groups[i]->nodes)));
 	free(groups);
-	return groups ? list : NULL;
+	return whole(list, rc);
+}
+
+/* The groups behind the first that are about the same. *ret_num: how many. */
+static json_t *others_of(const struct report *r, const struct group **g, size_t *ret_num)
+{
+	json_t *list = json_array();
+	size_t i;
+	int rc = 0;
+
+	for (i = 1; g[i] && !strcmp(g[i]->what, g[0]->what) && !rc; i++)
+		rc = json_array_append_new(list, json_pack("{s:s, s:o}", "value", g[i]->value,
+							   "nodes", names_of(r, &g[i]->nodes)));
+	*ret_num = i - 1;
+	return whole(list, rc);
 }
 
 /* Each fact of which nodes have different values: the majority's, and who differs. */
 static json_t *odd(const struct report *r)
 {
 	const struct group **g = sorted_groups(&r->facts);
-	json_t *list = json_array(), *others;
-	size_t i, k;
+	json_t *list = json_array();
+	size_t i, num;
+	int rc = g ? 0 : -1;
 
-	for (i = 0; g && list && g[i]; i = k) {
-		others = json_array();
-		for (k = i + 1; g[k] && !strcmp(g[k]->what, g[i]->what); k++)
-			json_array_append_new(others,
-					      json_pack("{s:s, s:o}", "value", g[k]->value, "nodes",
-							names_of(r, &g[k]->nodes)));
-		if (!json_array_size(others)) {
+	for (i = 0; !rc && g[i]; i += 1 + num) {
+		json_t *others = others_of(r, &g[i], &num);
+
+		if (others && !num)
 			json_decref(others);
-			continue;
-		}
-		json_array_append_new(list,
-				      json_pack("{s:s, s:s, s:I, s:o}", "what", g[i]->what,
+		else
+			rc = json_array_append_new(
+				list, json_pack("{s:s, s:s, s:I, s:o}", "what", g[i]->what,
 						"majority", g[i]->value, "nodes",
 						(json_int_t)g[i]->nodes.num, "others", others));
 	}
 	free(g);
-	return g ? list : NULL;
+	return whole(list, rc);
 }
 
 /* ---- since an earlier report ---------------------------------------------------------------------- */
+
+static int add_to_set(json_t *set, const char *name)
+{
+	return name ? json_object_set_new(set, name, json_true()) : 0;
+}
 
 /* "node: what" of every failure, as a set. */
 static json_t *failing(const json_t *sum)
@@ -200,15 +259,20 @@ static json_t *failing(const json_t *sum)
 	const json_t *entry, *node;
 	char key[900];
 	size_t i, k;
+	int rc = 0;
 
 	json_array_foreach(json_object_get(sum, "failures"), i, entry)
 		json_array_foreach(json_object_get(entry, "nodes"), k, node)
 	{
-		snprintf(key, sizeof(key), "%.400s: %.400s", json_string_value(node),
-			 json_string_value(json_object_get(entry, "what")));
-		json_object_set_new(set, key, json_true());
+		const char *what = json_string_value(json_object_get(entry, "what"));
+		const char *name = json_string_value(node);
+
+		if (!what || !name)
+			continue; /* of somebody's baseline */
+		snprintf(key, sizeof(key), "%.400s: %.400s", name, what);
+		rc = rc ? rc : add_to_set(set, key);
 	}
-	return set;
+	return whole(set, rc);
 }
 
 static json_t *set_of(const json_t *list)
@@ -216,24 +280,25 @@ static json_t *set_of(const json_t *list)
 	json_t *set = json_object();
 	const json_t *name;
 	size_t i;
+	int rc = 0;
 
-	json_array_foreach(list, i, name)
-		json_object_set_new(set, json_string_value(name), json_true());
-	return set;
+	json_array_foreach(list, i, name) rc = rc ? rc : add_to_set(set, json_string_value(name));
+	return whole(set, rc);
 }
 
 /* What is in a and not in b. Both are taken. */
 static json_t *only(json_t *a, json_t *b)
 {
 	json_t *list = json_array();
+	int rc = a && b ? 0 : -1;
 	void *it;
 
-	for (it = json_object_iter(a); list && it; it = json_object_iter_next(a, it))
+	for (it = json_object_iter(a); it && !rc; it = json_object_iter_next(a, it))
 		if (!json_object_get(b, json_object_iter_key(it)))
-			json_array_append_new(list, json_string(json_object_iter_key(it)));
+			rc = json_array_append_new(list, json_string(json_object_iter_key(it)));
 	json_decref(a);
 	json_decref(b);
-	return list;
+	return whole(list, rc);
 }
 
 static json_t *changes(const json_t *sum, const json_t *before)

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define SHOWN 12 /* names in a line */
+#define SHOWN 12 /* lines of what may be one for each node */
 
 static void put(struct writer *w, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
@@ -35,14 +35,8 @@ static int count_of(const json_t *object, const char *state)
 
 static void list_names(struct writer *w, const char *title, const json_t *names)
 {
-	const json_t *name;
-	size_t i;
-
-	put(w, "%s", title);
-	json_array_foreach(names, i, name) if (i < SHOWN)
-		put(w, " %.200s", json_string_value(name));
-	if (json_array_size(names) > SHOWN)
-		put(w, " and %zu more", json_array_size(names) - SHOWN);
+	put(w, "%s %zu: ", title, json_array_size(names));
+	report_names(w, names, writer_text);
 	put(w, "\n");
 }
 
@@ -66,34 +60,69 @@ static void show_checks(struct writer *w, const json_t *checks)
 	json_array_foreach(checks, i, entry)
 	{
 		times = json_object_get(entry, "times");
-		put(w,
-		    "  %-10s %-20s %6d pass %5d fail %5d skip %5d timeout %5d error  %10.1f us\n",
+		put(w, "  %-10s %-20s %6d pass %5d fail %5d skip %5d timeout %5d error",
 		    text_of(entry, "device"), text_of(entry, "check"), count_of(entry, "pass"),
 		    count_of(entry, "fail"), count_of(entry, "skip"), count_of(entry, "timeout"),
-		    count_of(entry, "error"),
-		    json_number_value(json_object_get(times, "median_us")));
+		    count_of(entry, "error"));
+		if (json_is_object(times))
+			put(w, "  %10.1f us",
+			    json_number_value(json_object_get(times, "median_us")));
+		put(w, "\n");
 		json_array_foreach(json_object_get(times, "outliers"), k, far) if (k < SHOWN)
 			put(w, "      outlier: %s %.1f us\n", text_of(far, "node"),
 			    json_number_value(json_object_get(far, "elapsed_us")));
+		if (json_array_size(json_object_get(times, "outliers")) > SHOWN)
+			put(w, "      and %zu outliers more\n",
+			    json_array_size(json_object_get(times, "outliers")) - SHOWN);
 	}
+}
+
+static void show_changed(struct writer *w, const char *title, const json_t *entries)
+{
+	json_t *groups = report_by_what(w, entries), *names;
+	const char *what;
+
+	json_object_foreach(groups, what, names)
+	{
+		put(w, "%s: %.800s\n", title, what);
+		list_names(w, "    on", names);
+	}
+	json_decref(groups);
 }
 
 static void show_changes(struct writer *w, const json_t *changes)
 {
-	static const char *const parts[] = { "failing_now", "failing_no_more", "nodes_new",
-					     "nodes_gone" };
-	const json_t *entry;
-	size_t i, k;
+	const json_t *gone = json_object_get(changes, "nodes_gone");
+	const json_t *new = json_object_get(changes, "nodes_new");
 
-	for (i = 0; json_is_object(changes) && i < 4; i++)
-		json_array_foreach(json_object_get(changes, parts[i]), k, entry)
-			put(w, "%s: %.800s\n", parts[i], json_string_value(entry));
+	show_changed(w, "failing now", json_object_get(changes, "failing_now"));
+	show_changed(w, "failing no more", json_object_get(changes, "failing_no_more"));
+	if (json_array_size(new))
+		list_names(w, "new:", new);
+	if (json_array_size(gone))
+		list_names(w, "gone:", gone);
+}
+
+static void show_odd(struct writer *w, const json_t *entry)
+{
+	const json_t *others = json_object_get(entry, "others"), *other;
+	size_t i;
+
+	put(w, "odd: %.300s is %.300s on %d\n", text_of(entry, "what"), text_of(entry, "majority"),
+	    (int)json_integer_value(json_object_get(entry, "nodes")));
+	json_array_foreach(others, i, other) if (i < SHOWN)
+	{
+		put(w, "    %.300s", text_of(other, "value"));
+		list_names(w, " on", json_object_get(other, "nodes"));
+	}
+	if (json_array_size(others) > SHOWN)
+		put(w, "    and %zu values more\n", json_array_size(others) - SHOWN);
 }
 
 void report_text(struct writer *w, const json_t *sum)
 {
-	const json_t *entry, *other;
-	size_t i, k;
+	const json_t *entry;
+	size_t i;
 
 	put(w, "%d nodes\n", (int)json_integer_value(json_object_get(sum, "nodes")));
 	list_inputs(w, "broken:", json_object_get(sum, "broken"));
@@ -105,16 +134,6 @@ void report_text(struct writer *w, const json_t *sum)
 		    text_of(entry, "message"));
 		list_names(w, "    on", json_object_get(entry, "nodes"));
 	}
-	json_array_foreach(json_object_get(sum, "odd"), i, entry)
-	{
-		put(w, "odd: %.300s is %.300s on %d\n", text_of(entry, "what"),
-		    text_of(entry, "majority"),
-		    (int)json_integer_value(json_object_get(entry, "nodes")));
-		json_array_foreach(json_object_get(entry, "others"), k, other)
-		{
-			put(w, "    %.300s", text_of(other, "value"));
-			list_names(w, " on", json_object_get(other, "nodes"));
-		}
-	}
+	json_array_foreach(json_object_get(sum, "odd"), i, entry) show_odd(w, entry);
 	show_changes(w, json_object_get(sum, "changes"));
 }

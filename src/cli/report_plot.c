@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The times of all nodes in one check as a strip: from 0 to the longest, so that strips of the same length
+ * mean the same, and what differs little looks so. */
+#include "report.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#define WIDTH 480 /* of the strip; the picture is wider, for circles at its ends */
+#define NAMED 8	  /* outliers */
+
+static void put(struct writer *w, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+static void put(struct writer *w, const char *fmt, ...)
+{
+	char line[400];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(line, sizeof(line), fmt, ap);
+	va_end(ap);
+	writer_text(w, line);
+}
+
+static double number_of(const json_t *object, const char *name)
+{
+	return json_number_value(json_object_get(object, name));
+}
+
+static double place(double us, double most)
+{
+	return 8 + (most > 0 ? us / most * WIDTH : 0);
+}
+
+/* A stroke for each part of the way that has nodes, the darker the more. */
+static void strokes(struct writer *w, const json_t *times, double most)
+{
+	const json_t *bins = json_object_get(times, "histogram"), *value;
+	const double least = number_of(times, "least_us");
+	const double part = (most - least) / (double)json_array_size(bins);
+	const double wide = most > 0 ? part / most * WIDTH : 0;
+	json_int_t fullest = 1;
+	size_t i;
+
+	json_array_foreach(bins, i, value) if (json_integer_value(value) > fullest) fullest =
+		json_integer_value(value);
+	json_array_foreach(bins, i, value) if (json_integer_value(value)) put(
+		w, "<rect x=\"%.1f\" y=\"7\" width=\"%.1f\" height=\"14\" fill-opacity=\"%.2f\"/>",
+		place(least + part * (double)i, most), wide > 1.5 ? wide : 1.5,
+		0.25 + 0.75 * (double)json_integer_value(value) / (double)fullest);
+}
+
+static void name_outliers(struct writer *w, const json_t *outliers)
+{
+	const json_t *far;
+	size_t i;
+
+	if (!json_array_size(outliers))
+		return;
+	writer_text(w, "<div class=bad>");
+	json_array_foreach(outliers, i, far) if (i < NAMED)
+	{
+		writer_text(w, i ? ", " : "");
+		report_escaped(w, json_string_value(json_object_get(far, "node")));
+		put(w, " %.1f", number_of(far, "elapsed_us"));
+	}
+	if (json_array_size(outliers) > NAMED)
+		put(w, " and %zu more", json_array_size(outliers) - NAMED);
+	writer_text(w, "</div>");
+}
+
+void report_plot(struct writer *w, const json_t *times)
+{
+	const json_t *outliers = json_object_get(times, "outliers"), *far;
+	const double most = number_of(times, "most_us");
+	const double mid = place(number_of(times, "median_us"), most);
+	size_t i;
+
+	put(w,
+	    "<svg viewBox=\"0 0 %d 28\" role=\"img\"><path d=\"M8 14H%d\" stroke=\"#999\"/>"
+	    "<g fill=\"#246\">",
+	    WIDTH + 16, WIDTH + 8);
+	strokes(w, times, most);
+	put(w, "</g><path d=\"M%.1f 2V26\" stroke=\"#000\"/>", mid);
+	json_array_foreach(outliers, i, far)
+		put(w, "<circle cx=\"%.1f\" cy=\"14\" r=\"5\" fill=\"none\" stroke=\"#c00\"/>",
+		    place(number_of(far, "elapsed_us"), most));
+	writer_text(w, "</svg>");
+	name_outliers(w, outliers);
+}

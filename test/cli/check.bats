@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck disable=SC2016,SC2034,SC2154 # steps are JSON in single quotes; helpers.bash has the common ones
 # What check says of documents is in test/cases; here is what it does.
+# In one device mode: it opens no device.
 load helpers
 
 @test "the locked memory is set against the limit in force" {

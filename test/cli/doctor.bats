@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck disable=SC2016,SC2154 # jq and inner shells in single quotes; helpers.bash has the common ones
 # What doctor says of this machine, and of machines that lack something.
+# In one device mode: a device is asked what it can do, and given no work.
 load helpers
 
 # Run ibmr where a mount changed what the machine has: in_mounts COMMANDS ARG... What keeps documents

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck disable=SC2016,SC2154 # steps are JSON in single quotes; helpers.bash has the common ones
 # Where ibmr finds its other half when it does not stand in a build folder.
+# In one device mode: it is about where programs are found.
 load helpers
 
 setup_file() {

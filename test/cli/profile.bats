@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck disable=SC2016,SC2154 # steps are JSON in single quotes; helpers.bash has the common ones
 # Profiles of devices: saved by `devices`, used by `check`.
+# In one device mode: a device is asked what it can do, and given no work.
 load helpers
 
 save() {

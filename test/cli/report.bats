@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck disable=SC2016,SC2154 # jq in single quotes; helpers.bash has the common variables
 # The answers of many nodes, most of them made from one of soft0.
+# In one device mode: the device only makes the first answer.
 load helpers
 
 setup_file() {

@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck disable=SC2016,SC2154 # steps are JSON in single quotes; helpers.bash has the common ones
+# In one device mode: it is about the command line.
 load helpers
 
 @test "no command is a usage error with a document" {

@@ -3,6 +3,7 @@
 #
 # shellcheck disable=SC2030,SC2031
 # bash completion offers what the program's own help lists, and completes as typed.
+# In one device mode: no device is given work.
 
 bats_require_minimum_version 1.5.0
 

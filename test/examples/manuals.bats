@@ -3,6 +3,7 @@
 #
 # The manual pages list what the source has, no more and no less, and each of their examples runs
 # and prints what the page shows. $IBMR_BUILD is a build folder.
+# In one device mode: it is about what is written.
 
 bats_require_minimum_version 1.5.0
 

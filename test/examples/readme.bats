@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 #
 # The README's example runs and prints what is shown.
+# In one device mode: it is about what is written.
 
 bats_require_minimum_version 1.5.0
 

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # What configure scripts ask of the old library's headers: names and members, each by a program that
 # compiles or not, as autoconf has it, with pkg-config's flags and nothing else.
+# In one device mode: it compiles, and runs nothing.
 
 setup() {
 	flags=$(PKG_CONFIG_PATH=$IBMR_BUILD/meson-uninstalled pkg-config --cflags libibmr-exp)

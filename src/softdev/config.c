@@ -44,6 +44,7 @@ static struct fail {
 	uint64_t left; /* commands until it fails; 0: a free slot */
 	int err;
 } fails[FAILS_MAX];
+static size_t num_fails; /* slots from here on are free */
 
 static uint64_t fail_wqe_left;
 static uint8_t fail_wqe_syndrome;
@@ -164,6 +165,7 @@ static int set_fail(char *value)
 	for (i = 0; i < FAILS_MAX; i++) {
 		if (!fails[i].left) {
 			fails[i] = f;
+			num_fails = i < num_fails ? num_fails : i + 1;
 			return 0;
 		}
 	}
@@ -210,7 +212,7 @@ int sd_config_command(const char *kind)
 		sd_device_remove();
 		return -EIO;
 	}
-	for (i = 0; i < FAILS_MAX; i++)
+	for (i = 0; i < num_fails; i++)
 		if (is_due(&fails[i], kind))
 			err = -fails[i].err;
 	return err;
@@ -360,6 +362,7 @@ void soft0_reset(void)
 	sd_device_return();
 	sd_config = defaults;
 	memset(fails, 0, sizeof(fails));
+	num_fails = 0;
 	memset(&gone, 0, sizeof(gone));
 	fail_wqe_left = 0;
 	counters_file[0] = '\0';

@@ -9,6 +9,7 @@
  */
 #include "softdev.h"
 #include "fault.h"
+#include "process.h"
 #include "raw.h"
 
 #include <stdatomic.h>
@@ -68,14 +69,13 @@ static int run_piped(const struct batch *b)
 
 static int run(struct batch *b)
 {
-	long ret, self;
+	long ret;
 
 	if (!b->num)
 		return 0;
 	if (atomic_load_explicit(&blocked, memory_order_relaxed))
 		return run_piped(b);
-	self = sd_raw(SYS_getpid);
-	ret = sd_raw(SYS_process_vm_readv, self, b->dst, b->num, b->src, b->num, 0L);
+	ret = sd_raw(SYS_process_vm_readv, (long)sd_pid(), b->dst, b->num, b->src, b->num, 0L);
 	if (ret == -ENOSYS || ret == -EPERM) {
 		atomic_store_explicit(&blocked, true, memory_order_relaxed);
 		return run_piped(b);
@@ -321,6 +321,11 @@ SD_GUARDED static int run_guarded(void *arg)
 
 #else /* no thread can be guarded (fault.c) */
 
+static void move(uint8_t *dst, const uint8_t *src, size_t size)
+{
+	memcpy(dst, src, size);
+}
+
 static int run_guarded(void *arg)
 {
 	return -EFAULT;
@@ -377,10 +382,15 @@ int sd_copy(const struct sd_pieces *dst, const struct sd_pieces *src, bool guard
 	return guarded ? sd_guard_run(run_guarded, &job) : run_kernel(dst, src);
 }
 
-static int one(void *dst, const void *src, size_t size)
+/* user: the side that may not be there. */
+static int one(void *dst, const void *src, size_t size, const void *user)
 {
 	struct batch b;
 
+	if (sd_on_stack(user, size)) {
+		move(dst, src, size);
+		return 0;
+	}
 	b.num = 0;
 	b.bytes = 0;
 	if (size)
@@ -390,10 +400,10 @@ static int one(void *dst, const void *src, size_t size)
 
 int sd_user_read(void *dst, const void *src, size_t size)
 {
-	return one(dst, src, size);
+	return one(dst, src, size, src);
 }
 
 int sd_user_write(void *dst, const void *src, size_t size)
 {
-	return one(dst, src, size);
+	return one(dst, src, size, dst);
 }

@@ -21,10 +21,11 @@ static struct counter {
 static size_t num_counters;
 
 /* From the address of a string literal to its counter. */
-static struct {
+struct place {
 	const char *name;
 	struct counter *counter;
-} cache[CACHE_SIZE];
+};
+static struct place names[CACHE_SIZE], commands[CACHE_SIZE];
 
 static struct counter *lookup(const char *name, bool make)
 {
@@ -39,30 +40,40 @@ static struct counter *lookup(const char *name, bool make)
 	return &counters[num_counters++];
 }
 
+static struct place *place_of(struct place *cache, const char *name)
+{
+	return &cache[((uintptr_t)name >> 1 ^ (uintptr_t)name >> 9) % CACHE_SIZE];
+}
+
 void sd_count(const char *name, uint64_t n)
 {
-	size_t slot = ((uintptr_t)name >> 1 ^ (uintptr_t)name >> 9) % CACHE_SIZE;
-	struct counter *c;
+	struct place *p = place_of(names, name);
 
-	if (cache[slot].name != name) {
-		c = lookup(name, true);
+	if (p->name != name) {
+		struct counter *c = lookup(name, true);
+
 		if (!c)
 			return;
-		cache[slot].name = name;
-		cache[slot].counter = c;
+		*p = (struct place){ name, c };
 	}
-	cache[slot].counter->value += n;
+	p->counter->value += n;
 }
 
 void sd_count_command(const char *kind)
 {
+	struct place *p = place_of(commands, kind);
 	char name[40];
-	struct counter *c;
 
-	snprintf(name, sizeof(name), "cmd.%s", kind);
-	c = lookup(name, true);
-	if (c)
-		c->value++;
+	if (p->name != kind) {
+		struct counter *c;
+
+		snprintf(name, sizeof(name), "cmd.%s", kind);
+		c = lookup(name, true);
+		if (!c)
+			return;
+		*p = (struct place){ kind, c };
+	}
+	p->counter->value++;
 }
 
 /* "live." and "pinned_bytes" count what is there, not what has happened. */

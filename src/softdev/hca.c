@@ -19,7 +19,7 @@ static struct sd_ctx *contexts;
 static bool removed;
 static uint32_t next_pdn = 1;
 
-static __thread bool lock_is_mine;
+static __thread bool lock_is_mine __attribute__((tls_model("initial-exec")));
 
 void sd_lock(void)
 {

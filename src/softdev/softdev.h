@@ -14,6 +14,7 @@
  *   mr.c odp.c   ordinary and on-demand MRs; page state and advice
  *   copy.c       bytes between places of the process, without a signal
  *   fault.c      the guard under which it may fault
+ *   process.c    the process's number and the thread's stack
  *   mkey.c       every key; translation, bounds, rights, nesting
  *   qp.c cq.c srq.c   queue objects and their commands
  *   wqe.c umr.c  what a work request does

@@ -15,22 +15,26 @@
 
 #define ATTRS_MAX   32
 #define LENGTH_MAX  4096 /* of header and attributes: the kernel's page */
+#define ATTRS_ROOM  (LENGTH_MAX / sizeof(struct ib_uverbs_attr))
 #define INLINE_SIZE sizeof(uint64_t)
+#define COPIES_SIZE 1024 /* inputs up to this, of one command together, need no allocation */
 
 struct attr {
 	uint16_t id, len;
 	const struct sd_attr_spec *spec;
 	uint64_t data; /* as given: inline input, address, handle or fd */
-	void *copy;    /* of an input; freed at the end when it is not at inl */
+	void *copy;    /* of an input: at inl, in the command's copies, or allocated */
+	bool allocated;
 	uint64_t inl;
 	struct sd_obj *obj;
 	struct ib_uverbs_attr *user; /* where a new handle is returned */
 };
 
 struct sd_attrs {
-	struct sd_ctx *ctx;
 	unsigned int num;
+	size_t used; /* of copies */
 	struct attr at[ATTRS_MAX];
+	_Alignas(16) uint8_t copies[COPIES_SIZE];
 };
 
 static const struct attr *find(const struct sd_attrs *a, uint16_t id)
@@ -108,22 +112,33 @@ static bool is_zero(const uint8_t *p, size_t size)
 	return size == 0;
 }
 
-static int check_input(struct attr *at, const struct ib_uverbs_attr *u)
+static void *room_for(struct sd_attrs *a, struct attr *at, size_t size)
+{
+	size_t used = a->used, step = (size + 15) & ~(size_t)15;
+
+	if (step > sizeof(a->copies) - used) {
+		at->copy = malloc(size);
+		at->allocated = at->copy;
+		return at->copy;
+	}
+	a->used += step;
+	at->copy = a->copies + used;
+	return at->copy;
+}
+
+static int check_input(struct sd_attrs *a, struct attr *at, const struct ib_uverbs_attr *u)
 {
 	const struct sd_attr_spec *s = at->spec;
 	int err;
 
 	if (u->attr_data.reserved)
 		return -EINVAL;
-	at->copy = &at->inl;
 	if (u->len <= INLINE_SIZE) {
+		at->copy = &at->inl;
 		at->inl = u->data;
 	} else {
-		at->copy = malloc(u->len);
-		if (!at->copy) {
-			at->copy = &at->inl;
+		if (!room_for(a, at, u->len))
 			return -ENOMEM;
-		}
 		err = sd_user_read(at->copy, (void *)(uintptr_t)u->data, u->len);
 		if (err)
 			return err;
@@ -159,7 +174,8 @@ static int check_handle(struct sd_ctx *ctx, struct attr *at, const struct ib_uve
 	return 0;
 }
 
-static int check_attr(struct sd_ctx *ctx, struct attr *at, const struct ib_uverbs_attr *u)
+static int check_attr(struct sd_ctx *ctx, struct sd_attrs *a, struct attr *at,
+		      const struct ib_uverbs_attr *u)
 {
 	const struct sd_attr_spec *s = at->spec;
 
@@ -168,7 +184,7 @@ static int check_attr(struct sd_ctx *ctx, struct attr *at, const struct ib_uverb
 	case SD_ATTR_OUT:
 		if (u->len < s->min || (u->len > s->max && !s->zero_trailing))
 			return -EINVAL;
-		return s->kind == SD_ATTR_IN ? check_input(at, u) : 0;
+		return s->kind == SD_ATTR_IN ? check_input(a, at, u) : 0;
 	case SD_ATTR_NEW:
 		return u->attr_data.reserved || u->len ? -EINVAL : 0;
 	case SD_ATTR_OBJ:
@@ -217,7 +233,7 @@ static int parse(struct sd_ctx *ctx, const struct sd_method *m, struct sd_attrs 
 				     .spec = s,
 				     .data = in[i].data,
 				     .user = &user[i] };
-		err = check_attr(ctx, at, &in[i]);
+		err = check_attr(ctx, a, at, &in[i]);
 		if (err)
 			return err;
 	}
@@ -232,7 +248,7 @@ static void release(struct sd_attrs *a)
 	unsigned int i;
 
 	for (i = 0; i < a->num; i++)
-		if (a->at[i].copy != &a->at[i].inl)
+		if (a->at[i].allocated)
 			free(a->at[i].copy);
 }
 
@@ -250,33 +266,30 @@ static int run(struct sd_ctx *ctx, const struct ib_uverbs_ioctl_hdr *hdr,
 	       const struct ib_uverbs_attr *in, struct ib_uverbs_attr *user)
 {
 	const struct sd_method *m = sd_method_find(hdr->object_id, hdr->method_id);
-	struct sd_attrs *a;
+	struct sd_attrs a;
 	int err;
 
 	if (!m)
 		return -EPROTONOSUPPORT;
-	a = calloc(1, sizeof(*a));
-	if (!a)
-		return -ENOMEM;
-	a->ctx = ctx;
-	err = parse(ctx->open ? ctx : NULL, m, a, in, user, hdr->num_attrs);
+	a.num = 0;
+	a.used = 0;
+	err = parse(ctx->open ? ctx : NULL, m, &a, in, user, hdr->num_attrs);
 	if (!err && !ctx->open && !m->without_context)
 		err = -EINVAL;
-	if (!err && destroy_is_busy(a))
+	if (!err && destroy_is_busy(&a))
 		err = -EBUSY;
 	if (!err && m->name)
 		err = sd_config_command(m->name);
 	if (!err)
-		err = m->run(ctx, a);
-	release(a);
-	free(a);
+		err = m->run(ctx, &a);
+	release(&a);
 	return err;
 }
 
 long sd_ioctl(int fd, unsigned long request, void *arg)
 {
 	struct ib_uverbs_ioctl_hdr hdr;
-	struct ib_uverbs_attr *in = NULL, *user;
+	struct ib_uverbs_attr in[ATTRS_ROOM], *user;
 	struct sd_ctx *ctx;
 	int err;
 
@@ -292,17 +305,12 @@ long sd_ioctl(int fd, unsigned long request, void *arg)
 	if (hdr.driver_id != SD_DRIVER_ID)
 		return -EINVAL;
 	user = (struct ib_uverbs_attr *)((struct ib_uverbs_ioctl_hdr *)arg + 1);
-	in = malloc(hdr.length);
-	if (!in)
-		return -ENOMEM;
 	err = sd_user_read(in, user, hdr.num_attrs * sizeof(*in));
 	if (err)
-		goto out;
+		return err;
 	sd_lock();
 	ctx = sd_file_obj(fd, SD_NONE);
 	err = !ctx ? -EBADF : ctx->dead ? -EIO : run(ctx, &hdr, in, user);
 	sd_unlock();
-out:
-	free(in);
 	return err;
 }

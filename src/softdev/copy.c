@@ -127,8 +127,12 @@ SD_INLINE bool is_null(const struct sd_piece *p)
 
 #define SMALL_BYTES  16384
 #define SMALL_PIECES 8
-#define AHEAD	     12 /* pieces: what is to come is on its way to the cache */
+#define AHEAD	     12 /* small pieces: what is to come is on its way to the cache */
+#define AHEAD_FEW    3	/* of more than a block */
 #define AHEAD_BYTES  512
+#define BLOCK	     128u
+#define NEAR	     8u /* blocks: how far ahead within a piece */
+#define NEAR_BYTES   ((size_t)NEAR * BLOCK)
 #define STRING_BYTES (1 << 20)
 
 struct job {
@@ -163,17 +167,50 @@ __attribute__((constructor)) static void look_at_cpu(void)
 }
 
 /* Wide registers are faster than the string instruction while the bytes fit a cache. Written out, for
- * the file is compiled for machines that lack them. */
-SD_INLINE void move_large(uint8_t *dst, const uint8_t *src, size_t size)
+ * the file is compiled for machines that lack them. What a later piece will write, and read, is on its
+ * way to the cache meanwhile: it is a line's being written that makes a plain loop wait. */
+SD_INLINE void move_blocks(uint8_t *dst, const uint8_t *src, size_t blocks, const uint8_t *next_dst,
+			   const uint8_t *next_src)
 {
-	const uint8_t *src_last = src + size - 128;
-	uint8_t *dst_last = dst + size - 128;
+	if (!blocks)
+		return;
+	__asm__ volatile("1:	vmovdqu (%1), %%ymm0\n"
+			 "	vmovdqu 32(%1), %%ymm1\n"
+			 "	vmovdqu 64(%1), %%ymm2\n"
+			 "	vmovdqu 96(%1), %%ymm3\n"
+			 "	prefetchw (%3)\n"
+			 "	prefetchw 64(%3)\n"
+			 "	prefetcht0 (%4)\n"
+			 "	prefetcht0 64(%4)\n"
+			 "	vmovdqu %%ymm0, (%0)\n"
+			 "	vmovdqu %%ymm1, 32(%0)\n"
+			 "	vmovdqu %%ymm2, 64(%0)\n"
+			 "	vmovdqu %%ymm3, 96(%0)\n"
+			 "	sub $-128, %0\n"
+			 "	sub $-128, %1\n"
+			 "	sub $-128, %3\n"
+			 "	sub $-128, %4\n"
+			 "	dec %2\n"
+			 "	jnz 1b\n"
+			 : "+r"(dst), "+r"(src), "+r"(blocks), "+r"(next_dst), "+r"(next_src)
+			 :
+			 : "xmm0", "xmm1", "xmm2", "xmm3", "cc", "memory");
+}
+
+/* More than a block. */
+SD_INLINE void move_large(uint8_t *dst, const uint8_t *src, size_t size, const uint8_t *next_dst,
+			  const uint8_t *next_src)
+{
+	size_t blocks = (size - 1) / BLOCK, within = blocks > NEAR ? blocks - NEAR : 0;
 
 	if (!has_avx || size > STRING_BYTES) {
 		__asm__ volatile("rep movsb" : "+D"(dst), "+S"(src), "+c"(size) : : "memory");
 		return;
 	}
-	__asm__ volatile("1:	vmovdqu (%1), %%ymm0\n"
+	move_blocks(dst, src, within, dst + NEAR_BYTES, src + NEAR_BYTES);
+	move_blocks(dst + within * BLOCK, src + within * BLOCK, blocks - within, next_dst,
+		    next_src);
+	__asm__ volatile("vmovdqu (%1), %%ymm0\n"
 			 "	vmovdqu 32(%1), %%ymm1\n"
 			 "	vmovdqu 64(%1), %%ymm2\n"
 			 "	vmovdqu 96(%1), %%ymm3\n"
@@ -181,30 +218,17 @@ SD_INLINE void move_large(uint8_t *dst, const uint8_t *src, size_t size)
 			 "	vmovdqu %%ymm1, 32(%0)\n"
 			 "	vmovdqu %%ymm2, 64(%0)\n"
 			 "	vmovdqu %%ymm3, 96(%0)\n"
-			 "	sub $-128, %1\n"
-			 "	sub $-128, %0\n"
-			 "	cmp %2, %1\n"
-			 "	jb 1b\n"
-			 "	vmovdqu (%2), %%ymm0\n"
-			 "	vmovdqu 32(%2), %%ymm1\n"
-			 "	vmovdqu 64(%2), %%ymm2\n"
-			 "	vmovdqu 96(%2), %%ymm3\n"
-			 "	vmovdqu %%ymm0, (%3)\n"
-			 "	vmovdqu %%ymm1, 32(%3)\n"
-			 "	vmovdqu %%ymm2, 64(%3)\n"
-			 "	vmovdqu %%ymm3, 96(%3)\n"
 			 "	vzeroupper\n"
-			 : "+r"(dst), "+r"(src)
-			 : "r"(src_last), "r"(dst_last)
-			 : "xmm0", "xmm1", "xmm2", "xmm3", "cc", "memory");
+			 :
+			 : "r"(dst + size - BLOCK), "r"(src + size - BLOCK)
+			 : "xmm0", "xmm1", "xmm2", "xmm3", "memory");
 }
 
-SD_INLINE void move(uint8_t *dst, const uint8_t *src, size_t size)
+/* A block at most. */
+SD_INLINE void move_small(uint8_t *dst, const uint8_t *src, size_t size)
 {
 	if (size == 8) {
 		MOVE(uint64_t, 0);
-	} else if (size > 128) {
-		move_large(dst, src, size);
 	} else if (size >= 16) {
 		if (size > 32) {
 			MOVE(vec16, 16);
@@ -253,14 +277,18 @@ SD_INLINE bool place_next(struct place *p)
 	return true;
 }
 
-SD_INLINE void prefetch(const struct place *p, bool write)
+/* Where the side goes on, step bytes later: a hint, and any address does. */
+SD_INLINE const uint8_t *place_after(const struct place *p, uint64_t step)
 {
-	if (p->at + AHEAD >= p->end)
-		return;
+	return p->left > step || p->at + 1 >= p->end ? p->va + step : p->at[1].va;
+}
+
+SD_INLINE void prefetch(const struct sd_piece *p, bool write)
+{
 	if (write)
-		__asm__ volatile("prefetchw %0" : : "m"(*p->at[AHEAD].va));
+		__asm__ volatile("prefetchw %0" : : "m"(*p->va));
 	else
-		__builtin_prefetch(p->at[AHEAD].va);
+		__builtin_prefetch(p->va);
 }
 
 /* Whole small pieces of one side, against a long one of the other. */
@@ -268,14 +296,26 @@ SD_INLINE void run_small(struct place *many, struct place *one, bool write)
 {
 	for (; many->at < many->end; many->at++) {
 		const struct sd_piece *p = many->at;
+		size_t left = (size_t)(many->end - p);
 
 		if (p->bytes > AHEAD_BYTES || p->bytes > one->left || is_null(p))
 			break;
-		prefetch(many, write);
-		if (write)
-			move(p->va, one->va, p->bytes);
-		else
-			move(one->va, p->va, p->bytes);
+		if (p->bytes > BLOCK) {
+			const uint8_t *next = left > AHEAD_FEW ? p[AHEAD_FEW].va : p->va;
+			const uint8_t *flat = one->va + NEAR_BYTES;
+
+			if (write)
+				move_large(p->va, one->va, p->bytes, next, flat);
+			else
+				move_large(one->va, p->va, p->bytes, flat, next);
+		} else {
+			if (left > AHEAD)
+				prefetch(&p[AHEAD], write);
+			if (write)
+				move_small(p->va, one->va, p->bytes);
+			else
+				move_small(one->va, p->va, p->bytes);
+		}
 		one->va += p->bytes;
 		one->left -= p->bytes;
 	}
@@ -308,8 +348,11 @@ SD_GUARDED static int run_guarded(void *arg)
 		if (!d.null) {
 			if (s.null)
 				zero(d.va, step);
+			else if (step > BLOCK)
+				move_large(d.va, s.va, step, place_after(&d, step),
+					   place_after(&s, step));
 			else
-				move(d.va, s.va, step);
+				move_small(d.va, s.va, step);
 		}
 		d.va += step;
 		s.va += step;

@@ -252,6 +252,16 @@ SD_INLINE void move_small(uint8_t *dst, const uint8_t *src, size_t size)
 	}
 }
 
+/* Any number of bytes; what comes next is a hint, and any address does. */
+SD_INLINE void move(uint8_t *dst, const uint8_t *src, size_t size, const uint8_t *next_dst,
+		    const uint8_t *next_src)
+{
+	if (size > BLOCK)
+		move_large(dst, src, size, next_dst, next_src);
+	else
+		move_small(dst, src, size);
+}
+
 SD_INLINE void zero(uint8_t *dst, size_t size)
 {
 	__asm__ volatile("rep stosb" : "+D"(dst), "+c"(size) : "a"(0) : "memory");
@@ -277,7 +287,7 @@ SD_INLINE bool place_next(struct place *p)
 	return true;
 }
 
-/* Where the side goes on, step bytes later: a hint, and any address does. */
+/* Where the side goes on, step bytes later. */
 SD_INLINE const uint8_t *place_after(const struct place *p, uint64_t step)
 {
 	return p->left > step || p->at + 1 >= p->end ? p->va + step : p->at[1].va;
@@ -348,11 +358,9 @@ SD_GUARDED static int run_guarded(void *arg)
 		if (!d.null) {
 			if (s.null)
 				zero(d.va, step);
-			else if (step > BLOCK)
-				move_large(d.va, s.va, step, place_after(&d, step),
-					   place_after(&s, step));
 			else
-				move_small(d.va, s.va, step);
+				move(d.va, s.va, step, place_after(&d, step),
+				     place_after(&s, step));
 		}
 		d.va += step;
 		s.va += step;
@@ -431,7 +439,7 @@ static int one(void *dst, const void *src, size_t size, const void *user)
 	struct batch b;
 
 	if (sd_on_stack(user, size)) {
-		move(dst, src, size);
+		move(dst, src, size, dst, src);
 		return 0;
 	}
 	b.num = 0;

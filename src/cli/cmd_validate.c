@@ -131,10 +131,11 @@ static int choose_devices(struct validate *v, struct fail *f)
 			if (!strcmp(opts->devices[i], opts->devices[k]))
 				return fail_set(f, FAIL_USAGE, "--device '%.64s' is given twice",
 						opts->devices[i]);
-	v->num = opts->num_devices ? opts->num_devices : 1;
-	v->devices = calloc(v->num, sizeof(*v->devices));
+	k = opts->num_devices ? opts->num_devices : 1;
+	v->devices = calloc(k, sizeof(*v->devices));
 	if (!v->devices)
 		return fail_nomem(f);
+	v->num = k;
 	v->devices[0].device = opts->device;
 	for (i = 0; i < opts->num_devices; i++)
 		v->devices[i].device = opts->devices[i];
@@ -292,7 +293,7 @@ int cmd_validate(struct cli *cli)
 	int status;
 
 	if (load(&v, &fail))
-		return answer_fail(cli, NULL, &fail);
+		return cli->plan_fd >= 0 ? worker_give_up(&fail) : answer_fail(cli, NULL, &fail);
 	if (cli->plan_fd >= 0)
 		status = worker_run(cli, &v.suite, "soft0");
 	else if (choose_devices(&v, &fail))

@@ -73,10 +73,11 @@ static struct figure *figure_of(struct report *r, const char *device, const char
 	memset(figures, 0, sizeof(*figures));
 	figures->device = strdup(device);
 	figures->check = strdup(check);
-	if (json_object_set_new(r->figure_index, key, json_integer((json_int_t)r->num_figures)))
+	r->num_figures++; /* report_free has it, whatever comes */
+	if (!figures->device || !figures->check ||
+	    json_object_set_new(r->figure_index, key, json_integer((json_int_t)r->num_figures - 1)))
 		return NULL;
-	r->num_figures++;
-	return figures->device && figures->check ? figures : NULL;
+	return figures;
 }
 
 /* ---- checks ------------------------------------------------------------------------------- */

@@ -33,7 +33,10 @@ static int take(struct stream *s, const char *text, size_t len, struct fail *f)
 
 	if (strspn(text, " \n\r\t") >= len)
 		return 0;
+	errno = 0;
 	doc = json_loadb(text, len, JSON_REJECT_DUPLICATES, &error);
+	if (!doc && errno == ENOMEM)
+		return fail_nomem(f);
 	if (!doc) {
 		snprintf(message, sizeof(message), "the document at byte %zu, byte %d of it: %s",
 			 s->gone + (size_t)(text - s->buf), error.position, error.text);

@@ -44,6 +44,7 @@ struct threshold {
 	uint64_t max_us;   /* 0: none */
 	uint64_t min_mibs; /* 0: none */
 	const char *count; /* NULL: none */
+	bool has_min, has_max;
 	uint64_t min, max;
 };
 
@@ -94,6 +95,8 @@ json_t *check_entry(const struct check *check, enum state state, const struct fa
 
 /* All checks on that device (NULL: the default one). For the process that does nothing else. */
 int worker_run(struct cli *cli, const struct suite *suite, const char *device);
+/* Say that it ends, and why. Returns its status. */
+int worker_give_up(const struct fail *f);
 
 struct watched {
 	const char *device; /* NULL: the default one */
@@ -101,10 +104,11 @@ struct watched {
 	int fd;
 	char *line; /* what has come of a line */
 	size_t used, room;
-	json_t *about;	/* as in devices; NULL: it never came */
-	json_t *checks; /* those that ended */
-	bool begun;	/* the one after those began */
-	bool stopped;	/* by us, at the deadline */
+	json_t *about;	 /* as in devices; NULL: it never came */
+	json_t *gave_up; /* the error for which the worker ended early, or NULL */
+	json_t *checks;	 /* those that ended */
+	bool begun;	 /* the one after those began */
+	bool stopped;	 /* by us, at the deadline */
 	int wait_status;
 };
 
@@ -125,6 +129,9 @@ json_t *validate_answer(const struct cli *cli, const struct suite *suite, struct
 			size_t num, unsigned required);
 /* The exit status; above 0 *ret_error (owned; NULL: no memory) is the error that is told. */
 int validate_status(const json_t *answer, json_t **ret_error);
+
+/* Why a check did not pass, in words; "" when it did. */
+const char *validate_why(const json_t *entry);
 
 void validate_text(struct writer *w, const json_t *answer);
 void validate_tap(struct writer *w, const json_t *answer);

@@ -64,10 +64,12 @@ static void lost(const struct watched *w, bool begun, enum state *ret_state, str
 	f->cause = "worker";
 }
 
-/* One that could not be tried since the device does not open has the device's error. */
+/* One that could not be tried since the device does not open has the device's error; one whose worker
+ * said why it could not go on, that. */
 static json_t *not_run(const struct watched *w, const struct check *check, bool begun)
 {
-	json_t *error = json_object_get(json_object_get(w->about, "about"), "error");
+	json_t *error = w->gave_up ? w->gave_up
+				   : json_object_get(json_object_get(w->about, "about"), "error");
 	json_t *entry;
 	enum state state;
 	struct fail fail;
@@ -112,17 +114,27 @@ static int complete(struct watched *w, const struct suite *suite)
 
 /* ---- a device ------------------------------------------------------------------------------- */
 
+/* value, or NULL when not all came into it. */
+static json_t *whole(json_t *value, int rc)
+{
+	if (!rc)
+		return value;
+	json_decref(value);
+	return NULL;
+}
+
 static json_t *count_states(const json_t *checks)
 {
 	int counts[STATE_MAX] = { 0 };
 	const json_t *entry;
 	json_t *object = json_object();
 	size_t i;
+	int rc = 0;
 
 	json_array_foreach(checks, i, entry) counts[state_of(entry)]++;
-	for (i = 0; object && i < STATE_MAX; i++)
-		json_object_set_new(object, state_words[i], json_integer(counts[i]));
-	return object;
+	for (i = 0; i < STATE_MAX && !rc; i++)
+		rc = json_object_set_new(object, state_words[i], json_integer(counts[i]));
+	return whole(object, rc);
 }
 
 static bool needs_word(const json_t *entry, const char *word)
@@ -158,39 +170,41 @@ static int proved(const json_t *checks, const char *word)
 static json_t *all_proved(const json_t *checks)
 {
 	json_t *object = json_object();
-	int need;
+	int need, rc = 0;
 
-	for (need = 0; object && need < NEED_MAX; need++) {
+	for (need = 0; need < NEED_MAX && !rc; need++) {
 		int have = proved(checks, need_words[need]);
 
-		json_object_set_new(object, need_words[need],
-				    have < 0 ? json_null() : json_boolean(have));
+		rc = json_object_set_new(object, need_words[need],
+					 have < 0 ? json_null() : json_boolean(have));
 	}
-	return object;
+	return whole(object, rc);
 }
 
 /* The words that were required and not proved. */
 static json_t *missing(const json_t *checks, unsigned required)
 {
 	json_t *list = json_array();
-	int need;
+	int need, rc = 0;
 
-	for (need = 0; list && need < NEED_MAX; need++)
+	for (need = 0; need < NEED_MAX && !rc; need++)
 		if (required & 1u << need && proved(checks, need_words[need]) != 1)
-			json_array_append_new(list, json_string(need_words[need]));
-	return list;
+			rc = json_array_append_new(list, json_string(need_words[need]));
+	return whole(list, rc);
 }
 
 /* What is required and lacks is no skip. */
-static void insist(json_t *checks, const struct suite *suite, unsigned required)
+static int insist(json_t *checks, const struct suite *suite, unsigned required)
 {
 	json_t *entry;
 	size_t i;
+	int rc = 0;
 
-	json_array_foreach(checks, i, entry) if (state_of(entry) == STATE_SKIP &&
+	json_array_foreach(checks, i, entry) if (!rc && state_of(entry) == STATE_SKIP &&
 						 !suite->checks[i].left_out &&
-						 suite->checks[i].needs & required)
+						 suite->checks[i].needs & required) rc =
 		json_object_set_new(entry, "state", json_string(state_words[STATE_FAIL]));
+	return rc;
 }
 
 static enum state worst(const json_t *counts, const json_t *not_proved)
@@ -216,9 +230,8 @@ static json_t *device(struct watched *w, const struct suite *suite, unsigned req
 	json_t *about = json_object_get(w->about, "about");
 	json_t *counts, *not_proved;
 
-	if (complete(w, suite))
+	if (complete(w, suite) || insist(w->checks, suite, required))
 		return NULL;
-	insist(w->checks, suite, required);
 	counts = count_states(w->checks);
 	not_proved = missing(w->checks, required);
 	return json_pack("{s:o, s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:O}", "name",
@@ -238,7 +251,7 @@ static json_t *of_environment(const char *name)
 	const char *value = getenv(name);
 	json_t *word = value && *value ? json_string(value) : NULL;
 
-	return word ? word : json_null();
+	return value && *value ? word : json_null();
 }
 
 static json_t *identity(void)
@@ -258,14 +271,15 @@ static json_t *all_tags(const struct cli *cli)
 {
 	json_t *tags = json_object();
 	size_t i;
+	int rc = 0;
 
-	for (i = 0; tags && i < cli->opts.num_tags; i++) {
+	for (i = 0; i < cli->opts.num_tags && !rc; i++) {
 		const char *tag = cli->opts.tags[i];
 		size_t len = strcspn(tag, "=");
 
-		json_object_setn_new(tags, tag, len, json_string(tag + len + 1));
+		rc = json_object_setn_new(tags, tag, len, json_string(tag + len + 1));
 	}
-	return tags;
+	return whole(tags, rc);
 }
 
 /* What may differ from node to node and is no device's. */
@@ -296,16 +310,18 @@ static json_t *now_if_asked(const struct cli *cli)
 
 /* ---- all of it -------------------------------------------------------------------------------- */
 
-static void add_counts(json_t *sum, const json_t *counts)
+static int add_counts(json_t *sum, const json_t *counts)
 {
 	size_t i;
+	int rc = 0;
 
-	for (i = 0; i < STATE_MAX; i++) {
+	for (i = 0; i < STATE_MAX && !rc; i++) {
 		json_int_t have = json_integer_value(json_object_get(sum, state_words[i]));
 
 		have += json_integer_value(json_object_get(counts, state_words[i]));
-		json_object_set_new(sum, state_words[i], json_integer(have));
+		rc = json_object_set_new(sum, state_words[i], json_integer(have));
 	}
+	return rc;
 }
 
 json_t *validate_answer(const struct cli *cli, const struct suite *suite, struct watched *devices,
@@ -313,19 +329,18 @@ json_t *validate_answer(const struct cli *cli, const struct suite *suite, struct
 {
 	json_t *list = json_array(), *counts = json_object();
 	size_t i;
+	int rc = 0;
 
-	for (i = 0; list && counts && i < num; i++) {
+	for (i = 0; i < num && !rc; i++) {
 		json_t *entry = device(&devices[i], suite, required);
 
-		add_counts(counts, json_object_get(entry, "counts"));
-		if (json_array_append_new(list, entry)) {
-			json_decref(list);
-			list = NULL;
-		}
+		rc = add_counts(counts, json_object_get(entry, "counts"));
+		if (json_array_append_new(list, entry))
+			rc = -1;
 	}
 	return json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o}", "suite", suite->name, "identity",
 			 identity(), "tags", all_tags(cli), "time", now_if_asked(cli), "node",
-			 node(cli), "counts", counts, "devices", list);
+			 node(cli), "counts", whole(counts, rc), "devices", whole(list, rc));
 }
 
 /* ---- how it ended ------------------------------------------------------------------------------- */

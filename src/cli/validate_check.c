@@ -263,8 +263,15 @@ static void run_rounds(struct run *run)
 
 /* ---- thresholds ------------------------------------------------------------------------------ */
 
+static json_t *figure(struct run *run, json_t *value)
+{
+	if (!value)
+		run->no_memory = true;
+	return value;
+}
+
 /* What was measured, or NULL: it was not. */
-static json_t *measured_count(const struct run *run, const struct threshold *t)
+static json_t *measured_count(struct run *run, const struct threshold *t)
 {
 	const struct stock *a = &run->after_first, *b = &run->after_last;
 	const json_t *result, *value;
@@ -282,20 +289,21 @@ static json_t *measured_count(const struct run *run, const struct threshold *t)
 	if (t->step == SIZE_MAX) {
 		for (i = 0; run->counted && i < sizeof(rows) / sizeof(rows[0]); i++)
 			if (!strcmp(rows[i].name, t->count))
-				return json_integer(
-					rows[i].after > rows[i].before
-						? (json_int_t)(rows[i].after - rows[i].before)
-						: 0);
+				return figure(run,
+					      json_integer(rows[i].after > rows[i].before
+								   ? (json_int_t)(rows[i].after -
+										  rows[i].before)
+								   : 0));
 		return NULL;
 	}
 	result = run->measures[t->step].result;
 	value = json_object_get(result, t->count);
 	if (!value)
 		value = json_object_get(json_object_get(result, "mr"), t->count);
-	return json_is_integer(value) ? json_integer(json_integer_value(value)) : NULL;
+	return json_is_integer(value) ? figure(run, json_integer(json_integer_value(value))) : NULL;
 }
 
-static json_t *measured_us(const struct run *run, const struct threshold *t)
+static json_t *measured_us(struct run *run, const struct threshold *t)
 {
 	uint64_t ns = run->elapsed_ns;
 
@@ -303,10 +311,10 @@ static json_t *measured_us(const struct run *run, const struct threshold *t)
 		ns = run->measures[t->step].slowest_ns;
 	if (t->step == SIZE_MAX ? run->rounds < run->check->rounds : !run->measures[t->step].ran)
 		return NULL;
-	return json_real((double)ns / 1000);
+	return figure(run, json_real((double)ns / 1000));
 }
 
-static json_t *rate(const struct measure *m)
+static json_t *rate(struct run *run, const struct measure *m)
 {
 	const json_t *bytes = json_object_get(m->result, "bytes");
 
@@ -314,8 +322,8 @@ static json_t *rate(const struct measure *m)
 		bytes = json_object_get(m->result, "length");
 	if (!json_is_integer(bytes) || !m->slowest_ns)
 		return NULL;
-	return json_real((double)json_integer_value(bytes) / 1048576 /
-			 ((double)m->slowest_ns / 1e9));
+	return figure(run, json_real((double)json_integer_value(bytes) / 1048576 /
+				     ((double)m->slowest_ns / 1e9)));
 }
 
 /* One figure against its limit; got is taken. What was not measured meets nothing. */
@@ -362,11 +370,11 @@ static void check_thresholds(struct run *run)
 			compare(run, t, "elapsed_us", measured_us(run, t), "max_us", t->max_us,
 				true);
 		if (t->min_mibs)
-			compare(run, t, "mib_per_s", rate(&run->measures[t->step]), "min_mib_per_s",
-				t->min_mibs, false);
-		if (t->count && t->min)
+			compare(run, t, "mib_per_s", rate(run, &run->measures[t->step]),
+				"min_mib_per_s", t->min_mibs, false);
+		if (t->has_min)
 			compare(run, t, t->count, measured_count(run, t), "min", t->min, false);
-		if (t->count && t->max != UINT64_MAX)
+		if (t->has_max)
 			compare(run, t, t->count, measured_count(run, t), "max", t->max, true);
 	}
 }
@@ -446,7 +454,8 @@ static json_t *describe(struct run *run)
 {
 	json_t *entry;
 
-	entry = check_entry(run->check, run->state, run->state == STATE_PASS ? NULL : &run->fail);
+	entry = check_entry(run->check, run->state,
+			    run->fail.code == FAIL_NONE ? NULL : &run->fail);
 	if (!entry ||
 	    (run->elapsed_ns &&
 	     json_object_set_new(entry, "elapsed_us", json_real((double)run->elapsed_ns / 1000))) ||
@@ -480,16 +489,14 @@ static void run_session(struct run *run, const char *device)
 		end(run, judge(run, &fail), &fail);
 }
 
+/* What was asked to be left out is no error of anything. */
 static void skip(struct run *run, int need)
 {
-	struct fail fail;
+	struct fail fail = { .code = FAIL_NONE };
 
-	if (run->check->left_out) {
-		fail_set(&fail, FAIL_NONE, "left out by --skip");
-	} else {
+	if (!run->check->left_out)
 		fail_set(&fail, FAIL_UNSUPPORTED, "%s: not there, as %s says", need_words[need],
 			 need == NEED_HUGE_PAGES ? "this machine" : "the device");
-	}
 	end(run, STATE_SKIP, &fail);
 }
 

@@ -38,13 +38,21 @@ static int count_of(const json_t *object, const char *state)
 	return (int)json_integer_value(json_object_get(json_object_get(object, "counts"), state));
 }
 
+const char *validate_why(const json_t *entry)
+{
+	const json_t *error = json_object_get(entry, "error");
+
+	if (json_is_object(error))
+		return text_of(error, "message");
+	return state_of(entry) == STATE_SKIP ? "left out by --skip" : "";
+}
+
 /* "code: message" of a check that did not pass. */
 static void why(const json_t *entry, char *buf, size_t size)
 {
-	const json_t *error = json_object_get(entry, "error");
-	const char *code = text_of(error, "code");
+	const char *code = text_of(json_object_get(entry, "error"), "code");
 
-	snprintf(buf, size, "%s%s%s", code, *code ? ": " : "", text_of(error, "message"));
+	snprintf(buf, size, "%s%s%s", code, *code ? ": " : "", validate_why(entry));
 }
 
 /* The words that were required and not proved, each with a blank before it. */

@@ -149,8 +149,10 @@ static int parse_threshold(const json_t *value, const struct at *at, const struc
 		.max_us = form.max_us,
 		.min_mibs = form.min_mibs,
 		.count = form.count,
+		.has_min = SEEN(min),
+		.has_max = SEEN(max),
 		.min = form.min,
-		.max = SEEN(max) ? form.max : UINT64_MAX,
+		.max = form.max,
 	};
 	return 0;
 }
@@ -477,20 +479,17 @@ char *suite_text(const struct suite *suite)
 	char *text = NULL;
 	char deadline[16];
 	size_t i;
+	int rc = 0;
 
-	json_array_foreach(suite->docs, i, doc)
-	{
-		if (!all || json_array_extend(all, json_object_get(doc, "checks")))
-			goto free_all;
-	}
+	json_array_foreach(suite->docs, i, doc) rc =
+		rc ? rc : json_array_extend(all, json_object_get(doc, "checks"));
 	doc = json_pack("{s:O}", "checks", all);
-	if (suite->deadline_ms) {
-		snprintf(deadline, sizeof(deadline), "%" PRIu32 "ms", suite->deadline_ms);
-		json_object_set_new(doc, "deadline", json_string(deadline));
-	}
-	text = doc ? json_dumps(doc, JSON_COMPACT) : NULL;
+	snprintf(deadline, sizeof(deadline), "%" PRIu32 "ms", suite->deadline_ms);
+	if (!rc && suite->deadline_ms)
+		rc = json_object_set_new(doc, "deadline", json_string(deadline));
+	if (!rc && doc)
+		text = json_dumps(doc, JSON_COMPACT);
 	json_decref(doc);
-free_all:
 	json_decref(all);
 	return text;
 }

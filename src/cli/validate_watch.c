@@ -37,11 +37,11 @@ static void become_worker(struct cli *cli, const struct suite *suite, const char
 	if (!soft0_is(device) || soft0_here())
 		_exit(worker_run(cli, suite, device) ? 1 : 0);
 	text = suite_text(suite);
-	if (!text)
-		_exit(1);
-	soft0_exec(cli, text, strlen(text), &fail);
-	complain(cli, &fail);
-	_exit(1);
+	if (text)
+		soft0_exec(cli, text, strlen(text), &fail);
+	else
+		fail_nomem(&fail);
+	_exit(worker_give_up(&fail));
 }
 
 static int start(struct cli *cli, const struct suite *suite, struct watched *w, struct fail *f)
@@ -76,16 +76,24 @@ static int start(struct cli *cli, const struct suite *suite, struct watched *w, 
 struct watch {
 	struct watched *devices;
 	size_t num;
-	size_t most; /* checks */
+	struct pollfd *polls;
+	size_t most;	/* checks */
+	bool no_memory; /* for what they said */
 	void (*each)(void *arg, const struct watched *w, const json_t *check);
 	void *arg;
 };
 
 static void take_line(struct watch *watch, struct watched *w, const char *line, size_t len)
 {
-	json_t *doc = json_loadb(line, len, JSON_REJECT_DUPLICATES, NULL);
-	json_t *value;
+	json_t *doc, *value;
 
+	errno = 0;
+	doc = json_loadb(line, len, JSON_REJECT_DUPLICATES, NULL);
+	if (!doc && errno == ENOMEM)
+		watch->no_memory = true;
+	value = json_object_get(doc, "gave_up");
+	if (value && !w->gave_up)
+		w->gave_up = json_incref(value);
 	value = json_object_get(doc, "device");
 	if (value && !w->about)
 		w->about = json_incref(value);
@@ -94,7 +102,9 @@ static void take_line(struct watch *watch, struct watched *w, const char *line, 
 	value = json_object_get(doc, "check");
 	if (value && json_array_size(w->checks) < watch->most) {
 		w->begun = false;
-		if (!json_array_append(w->checks, value) && watch->each)
+		if (json_array_append(w->checks, value))
+			watch->no_memory = true;
+		else if (watch->each)
 			watch->each(watch->arg, w, value);
 	}
 	json_decref(doc);
@@ -109,8 +119,10 @@ static bool take(struct watch *watch, struct watched *w)
 	if (w->room - w->used < 4096) {
 		char *line = realloc(w->line, w->room + 65536);
 
-		if (!line)
+		if (!line) {
+			watch->no_memory = true;
 			return false;
+		}
 		w->line = line;
 		w->room += 65536;
 	}
@@ -140,21 +152,17 @@ static void close_pipe(struct watched *w)
 /* One look at all; waits at most ms. Returns how many have not ended. */
 static size_t look(struct watch *watch, int ms)
 {
-	struct pollfd *polls = watch->num ? calloc(watch->num, sizeof(*polls)) : NULL;
 	size_t open = 0;
 	size_t i;
 
-	if (!polls)
-		return 0; /* the caller ends them all */
 	for (i = 0; i < watch->num; i++) {
-		polls[i].fd = watch->devices[i].fd;
-		polls[i].events = POLLIN;
+		watch->polls[i].fd = watch->devices[i].fd;
+		watch->polls[i].events = POLLIN;
 	}
-	if (poll(polls, watch->num, ms) > 0)
+	if (poll(watch->polls, watch->num, ms) > 0)
 		for (i = 0; i < watch->num; i++)
-			if (polls[i].revents && !take(watch, &watch->devices[i]))
+			if (watch->polls[i].revents && !take(watch, &watch->devices[i]))
 				close_pipe(&watch->devices[i]);
-	free(polls);
 	for (i = 0; i < watch->num; i++)
 		open += watch->devices[i].fd >= 0;
 	return open;
@@ -195,7 +203,7 @@ static int wait_all(struct watch *watch, struct fail *f)
 	size_t i;
 	int rc;
 
-	while (!signals_cancel && look(watch, -1))
+	while (!signals_cancel && !watch->no_memory && look(watch, -1))
 		;
 	rc = signals_check(f);
 	signals_hold();
@@ -216,29 +224,35 @@ static int wait_all(struct watch *watch, struct fail *f)
 	}
 	for (i = 0; i < watch->num; i++)
 		reap(&watch->devices[i]);
-	return rc;
+	return watch->no_memory ? fail_nomem(f) : rc;
 }
 
 int watch_run(struct cli *cli, const struct suite *suite, struct watched *devices, size_t num,
 	      void (*each)(void *arg, const struct watched *w, const json_t *check), void *arg,
 	      struct fail *f)
 {
-	struct watch watch = { devices, num, suite->num, each, arg };
+	struct watch watch = {
+		.devices = devices, .num = num, .most = suite->num, .each = each, .arg = arg
+	};
+	struct fail unused;
 	size_t i;
 	int rc = 0;
 
 	for (i = 0; i < num; i++)
 		devices[i].fd = -1;
+	watch.polls = calloc(num + 1, sizeof(*watch.polls));
+	if (!watch.polls)
+		return fail_nomem(f);
 	for (i = 0; i < num && !rc; i++)
 		rc = start(cli, suite, &devices[i], f);
 	if (rc) {
-		struct fail unused;
-
 		send_all(&watch, SIGKILL);
 		wait_all(&watch, &unused);
-		return rc;
+	} else {
+		rc = wait_all(&watch, f);
 	}
-	return wait_all(&watch, f);
+	free(watch.polls);
+	return rc;
 }
 
 void watch_free(struct watched *devices, size_t num)
@@ -247,6 +261,7 @@ void watch_free(struct watched *devices, size_t num)
 
 	for (i = 0; i < num; i++) {
 		json_decref(devices[i].about);
+		json_decref(devices[i].gave_up);
 		json_decref(devices[i].checks);
 		free(devices[i].line);
 	}

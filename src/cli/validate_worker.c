@@ -16,6 +16,27 @@
 /* So much of the deadline is left for giving everything back before we are ended. */
 #define ORDERLY_MS 500u
 
+int worker_give_up(const struct fail *f)
+{
+	struct writer w;
+
+	writer_init(&w, STDOUT_FILENO, true);
+	writer_begin(&w, '{');
+	writer_key(&w, "gave_up");
+	writer_fail(&w, f);
+	writer_end(&w, '}');
+	writer_finish(&w);
+	return 1;
+}
+
+static int no_memory(void)
+{
+	struct fail fail;
+
+	fail_nomem(&fail);
+	return worker_give_up(&fail);
+}
+
 static int say(const char *name, json_t *value)
 {
 	json_t *line = json_pack("{s:o}", name, value);
@@ -23,7 +44,7 @@ static int say(const char *name, json_t *value)
 	int rc;
 
 	if (!line)
-		return -1;
+		return no_memory();
 	writer_init(&w, STDOUT_FILENO, true);
 	writer_json(&w, line);
 	rc = writer_finish(&w);
@@ -34,12 +55,15 @@ static int say(const char *name, json_t *value)
 static json_t *reported(const int has[NEED_MAX])
 {
 	json_t *words = json_object();
-	int need;
+	int need, rc = 0;
 
-	for (need = 0; words && need < NEED_MAX; need++)
-		json_object_set_new(words, need_words[need],
-				    has[need] < 0 ? json_null() : json_boolean(has[need]));
-	return words;
+	for (need = 0; need < NEED_MAX && !rc; need++)
+		rc = json_object_set_new(words, need_words[need],
+					 has[need] < 0 ? json_null() : json_boolean(has[need]));
+	if (!rc)
+		return words;
+	json_decref(words);
+	return NULL;
 }
 
 /* What the device reports. */
@@ -98,7 +122,9 @@ int worker_run(struct cli *cli, const struct suite *suite, const char *device)
 		if (say("begin", json_integer((json_int_t)i)))
 			return 1;
 		entry = check_run(cli, caps.name, &suite->checks[i], has, &stop);
-		if (!entry || say("check", entry))
+		if (!entry)
+			return no_memory();
+		if (say("check", entry))
 			return 1;
 	}
 	return 0;

@@ -84,7 +84,7 @@ static void reason(struct writer *w, const json_t *entry)
 	if (state != STATE_SKIP)
 		attribute(w, "type",
 			  text_of(error, "code") ? text_of(error, "code") : state_words[state]);
-	attribute(w, "message", text_of(error, "message"));
+	attribute(w, "message", validate_why(entry));
 	writer_text(w, "/>\n    </testcase>\n");
 }
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=bash disable=SC2034,SC2154
 # Common to all bats files: `load helpers`. IBMR is the program under test; the runner gives it.
-bats_require_minimum_version 1.5.0
-
 top=$(cd "${BATS_TEST_DIRNAME}/../.." && pwd)
 if [ -z "${IBMR:-}" ]; then
 	for candidate in "$top"/build*/src/cli/ibmr; do
@@ -10,6 +8,8 @@ if [ -z "${IBMR:-}" ]; then
 	done
 fi
 : "${IBMR:?no ibmr is built}"
+# shellcheck source=../../data/bats/ibmr.bash
+. "$top/data/bats/ibmr.bash"
 
 setup() {
 	cd "$BATS_TEST_TMPDIR" || return
@@ -20,16 +20,14 @@ setup() {
 	export ASAN_OPTIONS="${ASAN_OPTIONS:+$ASAN_OPTIONS:}verify_asan_link_order=0"
 }
 
-# session [ARG...]: a session on soft0 for this test or, in setup_file, for all tests of the file. A
-# teardown of one's own calls session_end, and so does a teardown_file.
+# session [ARG...]: on soft0. A teardown of one's own calls session_end, and so does a teardown_file.
 session() {
-	export session_socket=${BATS_TEST_TMPDIR:-$BATS_FILE_TMPDIR}/session.sock
-	export IBMR_SOCKET=$session_socket
-	"$IBMR" session start --device soft0 --idle-timeout 10m "$@" >/dev/null
+	ibmr_session --device soft0 --idle-timeout 10m "$@"
+	export session_socket=$IBMR_SOCKET
 }
 
 session_end() {
-	[ -z "${IBMR_SOCKET:-}" ] || "$IBMR" session stop >/dev/null 2>&1 || true
+	ibmr_session_end
 }
 
 teardown() {
@@ -39,11 +37,6 @@ teardown() {
 # What a test asks of soft0, added to what the runner does.
 soft0() {
 	export IBMR_SOFT0="${IBMR_SOFT0:+$IBMR_SOFT0,}$1"
-}
-
-# Run ibmr: $status, $output (stdout), $stderr.
-ibmr() {
-	run --separate-stderr "$IBMR" "$@"
 }
 
 # runs PID: not so of one that has ended and that its parent, here often a slow init, has not waited for
@@ -58,53 +51,13 @@ plan() {
 	printf '{"device":"soft0","steps":[%s]}\n' "$*" >plan.json
 }
 
-show() {
-	printf 'status %s\nstderr: %s\n' "$status" "${stderr:-}" >&2
-	jq -c . <<<"$output" 2>/dev/null | cut -c -1500 >&2 || printf 'stdout: %s\n' "${output:0:1500}" >&2
-}
-
-status_is() {
-	[ "$status" -eq "$1" ] || { show; return 1; }
-}
-
-# What holds of every document; a jq costs more than an ibmr, so it is one expression with the rest.
-document='length == 1 and (.[0] | .schema == 1 and (.ok | type == "boolean") and
-	(.elapsed_us | type == "number" and . >= 0) and has("device") and has("command") and
-	(if .ok then has("error") | not else (.error.code | type == "string") and .error.message end))'
-
-# The one document of the last answer fulfils a jq expression.
-holds() {
-	jq -es "($document) and (.[0] | $1)" >/dev/null <<<"$output" || {
-		echo "not so: $1" >&2
-		show
-		return 1
-	}
-}
-
-# The last answer is one document that is well but for these lines of it, which stand in it; without jq,
-# as most answers of all tests are judged here. What holds of every document, `holds` and test/record say.
-says() {
-	local text=$'\n'$output$'\n' line
-	[[ $output == '{'$'\n'* && $output == *$'\n''}' && ${output#*$'\n''{'$'\n'} == "$output" ]] || return 1
-	for line; do
-		[[ $text == *$'\n'"$line"[,$'\n']* ]] || return 1
-	done
-}
-
-# good ARG...: succeeds, with one document that says so
-good() {
-	ibmr "$@"
-	status_is 0 && { says '  "ok": true' || holds .ok; }
-}
-
-# bad STATUS CODE ARG...: fails so, with one document that says so
-bad() {
-	local want_status=$1 want_code=$2
-	shift 2
-	ibmr "$@"
-	status_is "$want_status" && { says '  "ok": false' "    \"code\": \"$want_code\"" ||
-		holds "(.ok | not) and .error.code == \"$want_code\""; }
-}
+# What is shipped for the bats files of others, by short names.
+ibmr() { ibmr_run "$@"; }
+show() { ibmr_show; }
+status_is() { ibmr_status "$@"; }
+holds() { ibmr_holds "$@"; }
+good() { ibmr_ok "$@"; }
+bad() { ibmr_fails "$@"; }
 
 # Steps that many tests begin with.
 rw='"access":["local_write","remote_write","remote_read"]'

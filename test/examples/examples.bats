@@ -150,3 +150,24 @@ leaves_only() {
 		jq -e '.ok and .result.kind == "spec"' <<<"$output"
 	done <"$work/commands"
 }
+
+# node_tests: the tests for bats, as one runs them
+node_tests() {
+	run env IBMR="$IBMR" IBMR_DEVICE=soft0 IBMR_BATS="$examples/../../data/bats" bats --formatter tap "$@" "$examples/bats/node.bats"
+}
+
+@test "bats/node.bats passes on soft0" {
+	node_tests
+	[ "$status" -eq 0 ]
+	[ "$(grep -c '^ok ' <<<"$output")" -eq 3 ]
+	leaves_only
+}
+
+@test "bats/node.bats names the checks that fail, and skips what the device lacks" {
+	IBMR_SOFT0="${IBMR_SOFT0:+$IBMR_SOFT0,}break=off_by_one" node_tests --filter 'suite|cache'
+	[ "$status" -eq 1 ]
+	[[ $output == *"soft0 list: fail: "* && $output == *"soft0 key-value-cache: fail: "* ]] || { echo "$output"; return 1; }
+	IBMR_SOFT0="${IBMR_SOFT0:+$IBMR_SOFT0,}umr=0" node_tests --filter cache
+	[ "$status" -eq 0 ]
+	[[ $output == *"ok 1 this node can hold my key-value cache layout # skip umr: not there"* ]] || { echo "$output"; return 1; }
+}

@@ -2,10 +2,10 @@
 /*
  * Bytes between places of the process's memory; a hole or a missing right is -EFAULT and no signal.
  *
- * Small copies are the kernel's: process_vm_readv on ourselves, or through a pipe where that call is
- * blocked. Larger ones, and many pieces, are plain loads and stores under a guard (fault.c), where
- * the thread can be guarded. Either way what comes before the fault, in the order of the bytes, has
- * landed then, but for less than a page of it.
+ * They are plain loads and stores under a guard (fault.c), where the thread can be guarded; else the
+ * kernel's: process_vm_readv on ourselves, or through a pipe where that call is blocked. Either way
+ * what comes before the fault, in the order of the bytes, has landed then, but for less than a page of
+ * it.
  */
 #include "softdev.h"
 #include "fault.h"
@@ -125,8 +125,6 @@ SD_INLINE bool is_null(const struct sd_piece *p)
 
 /* ---- under a guard ------------------------------------------------------------------ */
 
-#define SMALL_BYTES  16384
-#define SMALL_PIECES 8
 #define AHEAD	     12 /* small pieces: what is to come is on its way to the cache */
 #define AHEAD_FEW    3	/* of more than a block */
 #define AHEAD_BYTES  512
@@ -383,14 +381,6 @@ static int run_guarded(void *arg)
 }
 
 #endif
-
-bool sd_copy_wants_guard(const struct sd_pieces *dst, const struct sd_pieces *src)
-{
-	bool small = dst->num + src->num <= SMALL_PIECES &&
-		     (dst->bytes < src->bytes ? dst->bytes : src->bytes) <= SMALL_BYTES;
-
-	return !small && sd_guard_ready();
-}
 
 /* ---- by the kernel --------------------------------------------------------------------- */
 

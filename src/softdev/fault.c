@@ -314,7 +314,7 @@ __attribute__((constructor(101))) static void fork_safe(void)
 	pthread_atfork(before_fork, after_fork, after_fork);
 }
 
-/* Three system calls, so for large transfers only. */
+/* Three system calls, which cost less than one copy by the kernel. */
 bool sd_guard_ready(void)
 {
 	const uint64_t need = 1ull << (SIGSEGV - 1) | 1ull << (SIGBUS - 1);

@@ -258,10 +258,9 @@ void sd_odp_invalidate(const void *va, size_t bytes);
 /* ---- moving bytes (copy.c) -------------------------------------------------- */
 
 /* Between piece lists, as far as both reach; a fault in the process's memory is -EFAULT, never a
- * signal. guarded: by plain loads and stores, which sd_copy_wants_guard has allowed in this thread and
- * not long ago; it asks the kernel. */
+ * signal. guarded: by plain loads and stores, which sd_guard_ready (fault.h) has allowed in this thread
+ * and not long ago. */
 int sd_copy(const struct sd_pieces *dst, const struct sd_pieces *src, bool guarded);
-bool sd_copy_wants_guard(const struct sd_pieces *dst, const struct sd_pieces *src);
 
 /* ---- queues and work (engine.c) ---------------------------------------------- */
 

@@ -3,6 +3,7 @@
  * Bytes named by data segments. The whole is checked first, that nothing lands when something is
  * refused; then it goes in windows of as many pieces as there is room for.
  */
+#include "fault.h"
 #include "span.h"
 
 #define WINDOW_PIECES 2048
@@ -97,7 +98,7 @@ int sd_span_check(const struct sd_span *s, uint64_t len)
 
 static int move(const struct sd_span *dst, const struct sd_span *src, uint64_t len)
 {
-	bool guarded = false;
+	bool guarded = len && sd_guard_ready();
 	uint64_t pos = 0;
 
 	while (pos < len) {
@@ -105,8 +106,6 @@ static int move(const struct sd_span *dst, const struct sd_span *src, uint64_t l
 
 		if (!ret)
 			ret = window(src, pos, len - pos, &src_pieces);
-		if (!ret && !pos)
-			guarded = sd_copy_wants_guard(&dst_pieces, &src_pieces);
 		if (!ret)
 			ret = sd_copy(&dst_pieces, &src_pieces, guarded);
 		if (ret)

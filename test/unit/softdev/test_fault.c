@@ -64,9 +64,10 @@ static int teardown(void **state)
 	return 0;
 }
 
-static enum ibv_wc_status transfer(enum ibv_wr_opcode op, uint32_t rkey, uint64_t raddr)
+static enum ibv_wc_status transfer_some(enum ibv_wr_opcode op, uint32_t rkey, uint64_t raddr,
+					uint32_t bytes)
 {
-	struct ibv_sge sge = { (uintptr_t)near, BYTES, near_mr->lkey };
+	struct ibv_sge sge = { (uintptr_t)near, bytes, near_mr->lkey };
 	struct ibv_send_wr wr = { .opcode = op,
 				  .send_flags = IBV_SEND_SIGNALED,
 				  .sg_list = &sge,
@@ -76,6 +77,11 @@ static enum ibv_wc_status transfer(enum ibv_wr_opcode op, uint32_t rkey, uint64_
 
 	assert_int_equal(ibv_post_send(dev.qp, &wr, &bad), 0);
 	return loop_poll(dev.cq).status;
+}
+
+static enum ibv_wc_status transfer(enum ibv_wr_opcode op, uint32_t rkey, uint64_t raddr)
+{
+	return transfer_some(op, rkey, raddr, BYTES);
 }
 
 static void again(void)
@@ -143,6 +149,31 @@ static void round_with_hole(void)
 static void an_unmapped_page(void **state)
 {
 	round_with_hole();
+}
+
+static void a_few_bytes(void **state)
+{
+	uint64_t before = counter("bytes.guarded");
+	uint8_t was[8];
+
+	assert_int_equal(transfer_some(IBV_WR_RDMA_WRITE, far_mr->rkey, (uintptr_t)far, 8),
+			 IBV_WC_SUCCESS);
+	assert_memory_equal(far, near, 8);
+#ifdef __x86_64__
+	assert_int_equal(counter("bytes.guarded") - before, 8);
+#endif
+	make_hole();
+	assert_int_equal(
+		transfer_some(IBV_WR_RDMA_WRITE, far_mr->rkey, (uintptr_t)far + HOLE_AT - 4, 8),
+		IBV_WC_REM_OP_ERR);
+	again();
+	memcpy(was, near, 8);
+	assert_int_equal(transfer_some(IBV_WR_RDMA_READ, far_mr->rkey, (uintptr_t)far + HOLE_AT, 8),
+			 IBV_WC_REM_OP_ERR);
+	assert_memory_equal(near, was, 8);
+	again();
+	fill_hole();
+	write_works_guarded();
 }
 
 static void a_page_without_rights(void **state)
@@ -594,6 +625,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(an_unmapped_page),
+		TEST(a_few_bytes),
 		TEST(a_page_without_rights),
 		TEST(a_file_cut_short),
 		TEST(many_small_pieces),

@@ -253,6 +253,50 @@ static uint64_t equal_length(const struct ibmri_layout *l)
 	return l->entries[l->num - 1].length <= each ? each : 0;
 }
 
+/* Entries of a list from the i-th on whose member is that of the one before and that nothing is wrong with:
+ * most are. The index of the first that needs a closer look, the last at the latest. */
+static uint64_t add_run(const struct ibmr_mr *mr, const struct ibmr_layout *in, uint64_t i,
+			struct ibmri_layout *l)
+{
+	struct ibmr_mr *const member = l->entries[i - 1].mr;
+	const uint64_t size = member->length;
+	uint64_t end = l->entries[i - 1].end, most = size;
+
+	if (!may_split(mr, in) && ibmri_max_entry(mr->ctx) < size)
+		most = ibmri_max_entry(mr->ctx);
+	for (; i + 1 < l->num; i++) {
+		const struct ibmr_klm klm = in->klms[i];
+
+		if (klm.mr != member || klm.length - 1 >= most || klm.offset > size - klm.length ||
+		    klm.length > MAX_TOTAL - end)
+			break;
+		end += klm.length;
+		l->entries[i] = (struct ibmri_entry){
+			.mr = member, .offset = klm.offset, .length = klm.length, .end = end
+		};
+	}
+	return i;
+}
+
+static int add_entries(const struct ibmr_mr *mr, const struct ibmr_layout *in,
+		       struct ibmri_layout *l, struct ibmr_err *err)
+{
+	uint64_t i = 0;
+	int ret;
+
+	while (i < l->num) {
+		ret = add_entry(mr, in, i, l, err);
+		if (ret) {
+			ibmri_err_index(err, i);
+			return ret;
+		}
+		i++;
+		if (in->kind == IBMR_LAYOUT_LIST && i < l->num)
+			i = add_run(mr, in, i, l);
+	}
+	return 0;
+}
+
 static uint64_t num_marks(const struct ibmri_layout *l)
 {
 	return (l->num - 1) / MARK_STEP;
@@ -307,7 +351,6 @@ int ibmri_layout_make(struct ibmr_mr *mr, const struct ibmr_layout *in,
 		      struct ibmri_layout *ret_layout, struct ibmr_err *err)
 {
 	struct ibmri_layout l = { .kind = in->kind, .access = in->access, .base = in->base };
-	uint64_t i;
 	int ret;
 
 	ret = check_head(mr, in, err);
@@ -318,14 +361,9 @@ int ibmri_layout_make(struct ibmr_mr *mr, const struct ibmr_layout *in,
 	take_entries(mr, &l);
 	if (!l.entries)
 		return ibmri_no_memory(err, ORIGIN, l.num * sizeof(*l.entries));
-	for (i = 0; i < l.num; i++) {
-		ret = add_entry(mr, in, i, &l, err);
-		if (ret) {
-			ibmri_err_index(err, i);
-			goto free_entries;
-		}
-	}
-	ret = check_total(&l, err);
+	ret = add_entries(mr, in, &l, err);
+	if (!ret)
+		ret = check_total(&l, err);
 	if (!ret && may_split(mr, in))
 		ret = ibmri_layout_split(mr, &l, err);
 	if (ret)

@@ -176,10 +176,21 @@ static void refresh_users(struct ibmr_mr *mr)
 
 /* ---- downwards ------------------------------------------------------------------------ */
 
-/* Bytes of the member that the entry reaches to. */
-static uint64_t entry_end(const struct ibmri_layout *l, const struct ibmri_entry *e)
+/* Bytes of the member that the entries from the i-th on reach to, while they name it: *ret_next is the
+ * first that names another. */
+static uint64_t run_end(const struct ibmri_layout *l, uint64_t i, uint64_t *ret_next)
 {
-	return e->offset + (l->count - 1) * e->stride + e->length;
+	const struct ibmr_mr *member = l->entries[i].mr;
+	uint64_t most = 0;
+
+	for (; i < l->num && l->entries[i].mr == member; i++) {
+		const struct ibmri_entry *e = &l->entries[i];
+		uint64_t end = e->offset + (l->count - 1) * e->stride + e->length;
+
+		most = end > most ? end : most;
+	}
+	*ret_next = i;
+	return most;
 }
 
 /* Number the distinct members. */
@@ -191,7 +202,7 @@ static uint64_t count_members(struct ibmr_ctx *ctx, const struct ibmri_layout *l
 	for (i = 0; i < l->num; i++) {
 		struct ibmr_mr *m = l->entries[i].mr;
 
-		if (m->mark == ctx->mark)
+		if ((i && m == l->entries[i - 1].mr) || m->mark == ctx->mark)
 			continue;
 		m->mark = ctx->mark;
 		m->mark_value = num++;
@@ -205,7 +216,7 @@ int ibmri_links_make(struct ibmr_mr *mr, const struct ibmri_layout *l, uint32_t 
 {
 	struct ibmri_traits t = { 0 };
 	struct ibmri_link *links;
-	uint64_t num, i;
+	uint64_t num, i, next;
 	int ret;
 
 	ret = check_users_needs(mr, l, err);
@@ -217,10 +228,10 @@ int ibmri_links_make(struct ibmr_mr *mr, const struct ibmri_layout *l, uint32_t 
 	links = num ? calloc(num, sizeof(*links)) : NULL;
 	if (!links)
 		return ibmri_no_memory(err, ORIGIN, num * sizeof(*links));
-	for (i = 0; i < l->num; i++) {
+	for (i = 0; i < l->num; i = next) {
 		const struct ibmri_entry *e = &l->entries[i];
 		struct ibmri_link *link = &links[e->mr->mark_value];
-		uint64_t end = entry_end(l, e);
+		uint64_t end = run_end(l, i, &next);
 
 		if (end > link->end)
 			link->end = end;

@@ -60,14 +60,21 @@ uint32_t ibmri_umr_inline_klms(uint32_t wqe_bytes)
 
 static void put_list(const struct ibmri_layout *l, struct mlx5_wqe_umr_klm_seg *klm)
 {
-	uint64_t i;
+	const struct ibmr_mr *mr = NULL;
+	uint64_t i, base = 0;
+	uint32_t key = 0;
 
 	for (i = 0; i < l->num; i++) {
 		const struct ibmri_entry *e = &l->entries[i];
 
+		if (e->mr != mr) {
+			mr = e->mr;
+			base = mr->base;
+			key = htobe32(mr->lkey);
+		}
 		klm[i].byte_count = htobe32((uint32_t)e->length);
-		klm[i].mkey = htobe32(e->mr->lkey);
-		klm[i].address = htobe64(e->mr->base + e->offset);
+		klm[i].mkey = key;
+		klm[i].address = htobe64(base + e->offset);
 	}
 }
 

@@ -120,7 +120,7 @@ static int add_zeros(struct batch *b, uint8_t *dst, uint64_t size)
 /* The null MR reads as zeros and swallows what is written. */
 SD_INLINE bool is_null(const struct sd_piece *p)
 {
-	return !p->leaf && !p->va;
+	return p->va == SD_NULL_VA;
 }
 
 /* ---- under a guard ------------------------------------------------------------------ */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The device's one table of keys, and what an indirect key holds. */
+/* The device's one table of keys, and what a UMR stages for one. */
 #include <endian.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -131,64 +131,7 @@ struct sd_mkey *sd_mkey_find_newest(uint32_t key)
 	return (mkey->staged ? mkey->staged->key : mkey->key) == key ? mkey : NULL;
 }
 
-/* ---- layouts ----------------------------------------------------------------- */
-
-/* Under sd_lock: the newest of those that are gone, at most 2 MiB, whose memory need not be cleared by the
- * kernel again for the next fill. */
-static struct sd_layout *spare;
-
-struct sd_layout *sd_layout_new(uint32_t room)
-{
-	struct sd_layout *layout = spare;
-
-	if (layout && layout->room >= room && layout->room / 2 <= room) {
-		spare = NULL;
-		room = layout->room;
-	} else {
-		layout = malloc(sizeof(*layout) + (size_t)room * sizeof(layout->klm[0]));
-	}
-	if (layout)
-		*layout = (struct sd_layout){
-			.refs = 1, .room = room, .cycles = 1, .extent = SD_EXTENT_NONE
-		};
-	return layout;
-}
-
-struct sd_layout *sd_layout_get(struct sd_layout *layout)
-{
-	if (layout)
-		layout->refs++;
-	return layout;
-}
-
-void sd_layout_put(struct sd_layout *layout)
-{
-	if (!layout || --layout->refs)
-		return;
-	free(spare);
-	spare = layout;
-}
-
-/* Padding behind the last entry has no length. */
-void sd_layout_seal(struct sd_layout *layout)
-{
-	const struct sd_klm *klm = layout->klm;
-	uint64_t one = layout->num ? klm[0].bytes : 0;
-	uint32_t i = 0;
-
-	while (i < layout->num && klm[i].bytes == one)
-		i++;
-	if (i < layout->num && klm[i].bytes < one)
-		i++;
-	while (i < layout->num && !klm[i].bytes)
-		i++;
-	layout->uniform = i == layout->num ? one : 0;
-}
-
-uint64_t sd_layout_cycle(const struct sd_layout *layout)
-{
-	return layout->num ? layout->klm[layout->num - 1].end : 0;
-}
+/* ---- what is staged ------------------------------------------------------------ */
 
 struct sd_staged *sd_staged_new(struct sd_mkey *mkey)
 {

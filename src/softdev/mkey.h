@@ -3,12 +3,20 @@
 #ifndef SOFTDEV_MKEY_H
 #define SOFTDEV_MKEY_H
 
+#include <endian.h>
+
 #include "softdev.h"
 
-/* One entry of a list, or one block of a repeat, in host order. */
+/* One entry of a list, or one block of a repeat, as it came. */
+union sd_octoword {
+	struct mlx5_wqe_umr_klm_seg klm;
+	struct mlx5_wqe_umr_repeat_ent_seg block;
+};
+_Static_assert(sizeof(union sd_octoword) == 16, "an octoword");
+
+/* The same in host order. */
 struct sd_klm {
 	uint64_t addr;
-	uint64_t end; /* bytes of the list, or of one cycle, up to and with this entry */
 	uint32_t key;
 	uint32_t bytes;
 	uint32_t stride; /* repeat only */
@@ -19,11 +27,10 @@ struct sd_extent {
 	bool mixed; /* they name several, or wrap */
 	uint64_t lowest, highest;
 };
-#define SD_EXTENT_NONE               \
-	(struct sd_extent)           \
-	{                            \
-		.lowest = UINT64_MAX \
-	}
+
+/* In the place of a first entry's key: a repeat's header. */
+#define SD_REPEAT_MARK 0x400
+#define SD_ENDS_STEP   16
 
 /* Never changed once made: shared by reference between a key and what is staged for it. */
 struct sd_layout {
@@ -32,9 +39,33 @@ struct sd_layout {
 	uint32_t num, room;
 	uint64_t uniform; /* the length of all entries, of the last at most; 0: they differ */
 	uint64_t cycles;  /* 1 for a list */
+	uint64_t cycle;	  /* bytes of the list, or of one cycle */
 	struct sd_extent extent;
-	struct sd_klm klm[];
+	uint64_t *ends; /* bytes up to and with every SD_ENDS_STEP-th entry */
+	union sd_octoword table[];
 };
+
+struct sd_layout *sd_layout_new(uint32_t room); /* empty; NULL: no memory */
+struct sd_layout *sd_layout_get(struct sd_layout *layout);
+void sd_layout_put(struct sd_layout *layout);
+/* All entries are there: what is to be known of them. -EINVAL: no device would have them. */
+int sd_layout_index(struct sd_layout *layout);
+/* Which entry the byte is in, of a cycle that has it, and how far into it. */
+uint32_t sd_layout_find(const struct sd_layout *layout, uint64_t off, uint64_t *ret_into);
+
+/* repeat is layout->repeat: known when compiled where a loop is over many. */
+static inline struct sd_klm sd_layout_klm(const struct sd_layout *layout, uint32_t i, bool repeat)
+{
+	const union sd_octoword *o = &layout->table[i];
+
+	return repeat ? (struct sd_klm){ .addr = be64toh(o->block.va),
+					 .key = be32toh(o->block.memkey),
+					 .bytes = be16toh(o->block.byte_count),
+					 .stride = be16toh(o->block.stride) }
+		      : (struct sd_klm){ .addr = be64toh(o->klm.address),
+					 .key = be32toh(o->klm.mkey),
+					 .bytes = be32toh(o->klm.byte_count) };
+}
 
 /* What a UMR changes in a key. Staged and made visible by the engine, at once or later. */
 struct sd_staged {
@@ -45,27 +76,6 @@ struct sd_staged {
 	uint64_t start, length;
 	struct sd_layout *layout;
 };
-
-struct sd_layout *sd_layout_new(uint32_t room); /* empty; NULL: no memory */
-struct sd_layout *sd_layout_get(struct sd_layout *layout);
-void sd_layout_put(struct sd_layout *layout);
-/* Cycles are 2^32 at most, strides 2^16 and lengths 2^31: only an address can make a sum wrap. */
-static inline void sd_extent_add(struct sd_extent *e, const struct sd_layout *layout,
-				 const struct sd_klm *klm)
-{
-	uint64_t past = klm->addr + (layout->cycles - 1) * klm->stride + klm->bytes;
-
-	if (!klm->bytes)
-		return;
-	e->mixed |= klm->key != layout->klm[0].key || past < klm->addr;
-	e->lowest = klm->addr < e->lowest ? klm->addr : e->lowest;
-	e->highest = past > e->highest ? past : e->highest;
-}
-
-/* All entries are there. */
-void sd_layout_seal(struct sd_layout *layout);
-/* Bytes of one cycle. */
-uint64_t sd_layout_cycle(const struct sd_layout *layout);
 
 /* A copy of what the newest UMR made of the key. NULL: no memory. */
 struct sd_staged *sd_staged_new(struct sd_mkey *mkey);

@@ -123,7 +123,7 @@ static int atomic_apply(uint64_t *at, bool swap, uint64_t add, uint64_t compare,
 	uint64_t old = 0, next;
 
 	*ret_old = 0;
-	if (!at)
+	if (at == (uint64_t *)SD_NULL_VA)
 		return 0;
 	if (sd_user_read(&old, at, 8))
 		return -EFAULT;

@@ -226,10 +226,12 @@ int sd_devx_create_mkey(struct sd_ctx *ctx, const uint8_t *in, uint32_t in_len, 
 
 /* One piece of process memory that a key's bytes live in. */
 struct sd_piece {
-	uint8_t *va; /* NULL with leaf NULL: the null MR */
+	uint8_t *va;
 	uint64_t bytes;
-	struct sd_mkey *leaf; /* an MR's key, for page state */
 };
+
+/* In the place of an address, where no memory is: the null MR. Aligned, as its bytes are. */
+#define SD_NULL_VA ((uint8_t *)(UINTPTR_MAX - 7))
 
 struct sd_pieces {
 	struct sd_piece *at;

@@ -139,7 +139,7 @@ void sd_span_spoil(const struct sd_span *s)
 {
 	uint8_t byte;
 
-	if (!s->bytes || window(s, 0, 1, &dst_pieces) || !dst_pieces.at[0].va)
+	if (!s->bytes || window(s, 0, 1, &dst_pieces) || dst_pieces.at[0].va == SD_NULL_VA)
 		return;
 	if (!sd_user_read(&byte, dst_pieces.at[0].va, 1)) {
 		byte ^= 1;

@@ -24,13 +24,13 @@ struct ask {
 
 static int walk(struct sd_pieces *out, const struct ask *q);
 
-static int piece_add(struct sd_pieces *out, uint8_t *va, uint64_t bytes, struct sd_mkey *leaf)
+static int piece_add(struct sd_pieces *out, uint8_t *va, uint64_t bytes)
 {
 	if (!out)
 		return 0;
 	if (out->num == out->room)
 		return FULL;
-	out->at[out->num++] = (struct sd_piece){ .va = va, .bytes = bytes, .leaf = leaf };
+	out->at[out->num++] = (struct sd_piece){ .va = va, .bytes = bytes };
 	out->bytes += bytes;
 	return 0;
 }
@@ -56,25 +56,7 @@ static int leaf_piece(struct sd_pieces *out, struct sd_mkey *mkey, const struct 
 		return -EFAULT;
 	if (!out && mkey->on_demand && sd_odp_access(mkey, va, len, q->write))
 		return SD_HOLE;
-	return piece_add(out, va, len, mkey);
-}
-
-/* The first entry whose end lies past off. */
-static uint32_t find_klm(const struct sd_layout *layout, uint64_t off)
-{
-	uint32_t lo = 0, hi = layout->num;
-
-	if (layout->uniform)
-		return (uint32_t)(off / layout->uniform);
-	while (lo < hi) {
-		uint32_t mid = lo + (hi - lo) / 2;
-
-		if (layout->klm[mid].end > off)
-			hi = mid;
-		else
-			lo = mid + 1;
-	}
-	return lo;
+	return piece_add(out, va, len);
 }
 
 /* The MR behind a key that a walk has just gone through, for entries that name it again. */
@@ -89,14 +71,15 @@ static struct sd_mkey *leaf_of(uint32_t key)
 static int past_the_end(struct sd_pieces *out, const struct sd_layout *layout, struct ask *in,
 			uint64_t left)
 {
-	const struct sd_klm *klm = &layout->klm[layout->num - 1];
+	uint32_t i = layout->num - 1;
+	struct sd_klm klm;
 
 	if (!sd_config.break_off_by_one || left != 1)
 		return -EFAULT;
-	while (klm > layout->klm && !klm->bytes)
-		klm--;
-	in->key = klm->key;
-	in->addr = klm->addr + klm->bytes + (layout->cycles - 1) * klm->stride;
+	for (klm = sd_layout_klm(layout, i, layout->repeat); i && !klm.bytes;)
+		klm = sd_layout_klm(layout, --i, layout->repeat);
+	in->key = klm.key;
+	in->addr = klm.addr + klm.bytes + (layout->cycles - 1) * klm.stride;
 	in->len = 1;
 	return walk(out, in);
 }
@@ -105,68 +88,108 @@ static int past_the_end(struct sd_pieces *out, const struct sd_layout *layout, s
  * there is no such. An on-demand page does need one. */
 static struct sd_mkey *good_leaf(const struct sd_layout *layout, uint64_t off, const struct ask *q)
 {
-	struct sd_mkey *leaf = !layout->extent.mixed ? leaf_of(layout->klm[0].key) : NULL;
+	uint32_t key = sd_layout_klm(layout, 0, layout->repeat).key;
+	struct sd_mkey *leaf = !layout->extent.mixed ? leaf_of(key) : NULL;
 	struct ask in = *q;
 	uint64_t total;
 
 	if (!leaf || leaf->on_demand ||
-	    __builtin_mul_overflow(sd_layout_cycle(layout), layout->cycles, &total) ||
-	    off > total || q->len > total - off)
+	    __builtin_mul_overflow(layout->cycle, layout->cycles, &total) || off > total ||
+	    q->len > total - off)
 		return NULL;
-	in.key = layout->klm[0].key;
+	in.key = key;
 	in.addr = layout->extent.lowest;
 	in.len = layout->extent.highest - layout->extent.lowest;
 	return walk(NULL, &in) ? NULL : leaf;
 }
 
-/* left bytes of entries in good_leaf, from within the i-th on. */
-static int good_pieces(struct sd_pieces *out, const struct sd_layout *layout, struct sd_mkey *leaf,
-		       uint64_t cycle, uint64_t within, uint32_t i, uint64_t left)
+/* Where a walk through a layout stands. */
+struct cursor {
+	const struct sd_layout *layout;
+	uint64_t cycle;
+	uint64_t into; /* bytes of the next entry that are behind us */
+	uint32_t i;
+	uint64_t left;
+};
+
+/* Of entries in good_leaf. */
+static inline __attribute__((always_inline)) int
+good_pieces(struct sd_pieces *out, struct cursor c, const struct sd_mkey *leaf, bool repeat)
 {
 	struct sd_piece *at = out->at + out->num, *end = out->at + out->room;
-	uint64_t into = within - (layout->klm[i].end - layout->klm[i].bytes), all = left;
-	uint64_t shift = (uint64_t)(uintptr_t)leaf->va - leaf->start;
+	uint64_t all = c.left, shift = (uint64_t)(uintptr_t)leaf->va - leaf->start;
 
-	for (; left && at < end; into = 0) {
-		const struct sd_klm *klm = &layout->klm[i];
-		uint64_t bytes = klm->bytes - into;
+	for (; c.left && at < end; c.into = 0) {
+		const struct sd_klm klm = sd_layout_klm(c.layout, c.i, repeat);
+		uint64_t bytes = klm.bytes - c.into;
 
-		if (bytes > left)
-			bytes = left;
+		if (bytes > c.left)
+			bytes = c.left;
 		*at = (struct sd_piece){
-			.va = (uint8_t *)(uintptr_t)(shift + klm->addr + cycle * klm->stride +
-						     into),
+			.va = (uint8_t *)(uintptr_t)(shift + klm.addr + c.cycle * klm.stride +
+						     c.into),
 			.bytes = bytes,
-			.leaf = leaf,
 		};
 		at += bytes != 0;
-		left -= bytes;
-		if (++i == layout->num) {
-			i = 0;
-			cycle++;
+		c.left -= bytes;
+		if (++c.i == c.layout->num) {
+			c.i = 0;
+			c.cycle++;
 		}
 	}
 	out->num = (size_t)(at - out->at);
-	out->bytes += all - left;
-	return left ? FULL : 0;
+	out->bytes += all - c.left;
+	return c.left ? FULL : 0;
+}
+
+static int walk_entries(struct sd_pieces *out, struct cursor c, struct ask *in)
+{
+	const struct sd_layout *layout = c.layout;
+	struct sd_mkey *leaf = NULL;
+	int ret;
+
+	for (; c.left; c.into = 0) {
+		const struct sd_klm klm = sd_layout_klm(layout, c.i, layout->repeat);
+
+		if (c.cycle >= layout->cycles)
+			return past_the_end(out, layout, in, c.left);
+		in->addr = klm.addr + c.into;
+		if (__builtin_add_overflow(in->addr, c.cycle * klm.stride, &in->addr) ||
+		    klm.addr + c.into < klm.addr)
+			return -EFAULT;
+		in->len = klm.bytes - c.into < c.left ? klm.bytes - c.into : c.left;
+		if (in->len && leaf && klm.key == in->key) {
+			ret = leaf_piece(out, leaf, in, in->addr, in->len);
+			if (ret)
+				return ret;
+		} else if (in->len) {
+			in->key = klm.key;
+			ret = walk(out, in);
+			if (ret)
+				return ret;
+			leaf = leaf_of(klm.key);
+		}
+		c.left -= in->len;
+		if (++c.i == layout->num) {
+			c.i = 0;
+			c.cycle++;
+		}
+	}
+	return 0;
 }
 
 /* [off, off + len) of an indirect key: entry by entry, cycle by cycle. */
 static int walk_layout(struct sd_pieces *out, const struct sd_layout *layout, uint64_t off,
 		       const struct ask *q)
 {
+	struct cursor c = { .layout = layout, .left = q->len };
+	const struct sd_mkey *leaf;
 	struct ask in = *q;
-	uint64_t cycle_bytes, cycle, within, left = q->len;
-	struct sd_mkey *leaf;
-	uint32_t i;
-	int ret;
 
-	if (!layout || !sd_layout_cycle(layout))
+	if (!layout || !layout->cycle)
 		return -EFAULT;
-	cycle_bytes = sd_layout_cycle(layout);
-	cycle = off / cycle_bytes;
-	within = off % cycle_bytes;
-	i = find_klm(layout, within);
+	c.cycle = off / layout->cycle;
+	c.i = sd_layout_find(layout, off % layout->cycle, &c.into);
 	in.need = q->need & ~REMOTE_RIGHTS;
 	if (q->need & (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC))
 		in.need |= SD_CHOICE_INNER_WRITE_NEEDS;
@@ -174,40 +197,11 @@ static int walk_layout(struct sd_pieces *out, const struct sd_layout *layout, ui
 	in.depth = q->depth + 1;
 	in.repeated |= layout->repeat;
 	leaf = good_leaf(layout, off, &in);
-	if (leaf)
-		return out ? good_pieces(out, layout, leaf, cycle, within, i, left) : 0;
-	while (left) {
-		const struct sd_klm *klm = &layout->klm[i];
-		uint64_t into;
-
-		if (cycle >= layout->cycles)
-			return past_the_end(out, layout, &in, left);
-		into = within - (klm->end - klm->bytes);
-		in.addr = klm->addr + into;
-		if (__builtin_add_overflow(in.addr, cycle * klm->stride, &in.addr) ||
-		    klm->addr + into < klm->addr)
-			return -EFAULT;
-		in.len = klm->end - within < left ? klm->end - within : left;
-		if (in.len && leaf && klm->key == in.key) {
-			ret = leaf_piece(out, leaf, &in, in.addr, in.len);
-			if (ret)
-				return ret;
-		} else if (in.len) {
-			in.key = klm->key;
-			ret = walk(out, &in);
-			if (ret)
-				return ret;
-			leaf = leaf_of(klm->key);
-		}
-		left -= in.len;
-		within += in.len;
-		if (++i == layout->num) {
-			i = 0;
-			within = 0;
-			cycle++;
-		}
-	}
-	return 0;
+	if (!leaf)
+		return walk_entries(out, c, &in);
+	if (!out)
+		return 0;
+	return layout->repeat ? good_pieces(out, c, leaf, true) : good_pieces(out, c, leaf, false);
 }
 
 static int walk(struct sd_pieces *out, const struct ask *q)
@@ -215,7 +209,7 @@ static int walk(struct sd_pieces *out, const struct ask *q)
 	struct sd_mkey *mkey = sd_mkey_find(q->key);
 
 	if (q->key == SD_NULL_KEY)
-		return piece_add(out, NULL, q->len, NULL);
+		return piece_add(out, SD_NULL_VA, q->len);
 	if (!mkey || mkey->free)
 		return -ENOENT;
 	if (mkey->side != SD_BOTH_SIDES && mkey->side != q->side)

@@ -9,8 +9,7 @@
 #include "queue.h"
 #include "soft0.h"
 
-#define REPEAT_MARK 0x400
-#define WALK_DEPTH  64
+#define WALK_DEPTH 64
 #define LIST_OFFSET                                                                \
 	(sizeof(struct mlx5_wqe_ctrl_seg) + sizeof(struct mlx5_wqe_umr_ctrl_seg) + \
 	 sizeof(struct mlx5_wqe_mkey_context_seg))
@@ -40,156 +39,41 @@ static bool leads_to_on_demand(uint32_t key, uint64_t walk, uint32_t depth)
 	if (mkey->kind != SD_MKEY_KLM)
 		return mkey->on_demand;
 	for (uint32_t i = 0; mkey->layout && i < mkey->layout->num; i++)
-		if (leads_to_on_demand(mkey->layout->klm[i].key, walk, depth + 1))
+		if (leads_to_on_demand(sd_layout_klm(mkey->layout, i, mkey->layout->repeat).key,
+				       walk, depth + 1))
 			return true;
 	return false;
 }
 
-static bool add_klm(struct sd_layout *layout, struct sd_klm klm)
-{
-	uint64_t end = sd_layout_cycle(layout);
-
-	if (__builtin_add_overflow(end, klm.bytes, &klm.end))
-		return false;
-	layout->klm[layout->num++] = klm;
-	sd_extent_add(&layout->extent, layout, &klm);
-	return true;
-}
-
-static int parse_repeat(const struct mlx5_wqe_umr_repeat_block_seg *head, uint32_t octowords,
-			struct sd_layout *layout)
+/* A table that begins with a repeat's header. */
+static int index_repeat(struct sd_layout *layout)
 {
 	static uint64_t walk;
-	uint32_t num = be16toh(head->num_ent);
-
-	if (!num || num >= octowords || !head->repeat_count)
-		return -EINVAL;
-	walk++;
-	layout->repeat = true;
-	layout->cycles = be32toh(head->repeat_count);
-	for (uint32_t i = 0; i < num; i++) {
-		const struct mlx5_wqe_umr_repeat_ent_seg *e = &head->entries[i];
-		struct sd_klm klm = {
-			.addr = be64toh(e->va),
-			.key = be32toh(e->memkey),
-			.bytes = be16toh(e->byte_count),
-			.stride = be16toh(e->stride),
-		};
-
-		if (!add_klm(layout, klm) || leads_to_on_demand(klm.key, walk, 0))
-			return -EINVAL;
-	}
-	return sd_layout_cycle(layout) == be32toh(head->byte_count) ? 0 : -EINVAL;
-}
-
-static int parse_list(const struct mlx5_wqe_umr_klm_seg *seg, uint32_t octowords,
-		      struct sd_layout *layout)
-{
-	struct sd_extent extent = SD_EXTENT_NONE;
-	uint64_t end = 0; /* of 2^16 times 2^31 bytes at most */
-
-	for (uint32_t i = 0; i < octowords; i++) {
-		uint32_t bytes = be32toh(seg[i].byte_count), key = be32toh(seg[i].mkey);
-		uint64_t addr = be64toh(seg[i].address);
-
-		if (bytes > INT32_MAX || key == REPEAT_MARK)
-			return -EINVAL;
-		end += bytes;
-		layout->klm[i] =
-			(struct sd_klm){ .addr = addr, .end = end, .key = key, .bytes = bytes };
-		sd_extent_add(&extent, layout, &layout->klm[i]);
-	}
-	layout->num = octowords;
-	layout->extent = extent;
-	return 0;
-}
-
-/* With an offset, entries of the old table in front of and behind the new ones stay. */
-static int splice(struct sd_layout *to, const struct sd_layout *old, const struct sd_layout *fresh,
-		  uint32_t offset)
-{
-	uint32_t old_num = old ? old->num : 0;
-
-	if (fresh->repeat || (old && old->repeat))
-		return -EINVAL;
-	for (uint32_t i = 0; i < offset + fresh->num || i < old_num; i++) {
-		struct sd_klm klm = { 0 };
-
-		if (i >= offset && i < offset + fresh->num)
-			klm = fresh->klm[i - offset];
-		else if (i < old_num)
-			klm = old->klm[i];
-		if (!add_klm(to, klm))
-			return -EINVAL;
-	}
-	return 0;
-}
-
-static int parse(const void *table, uint32_t octowords, uint32_t offset, struct sd_staged *st)
-{
-	const struct mlx5_wqe_umr_klm_seg *first = table;
-	struct sd_layout *fresh, *whole;
-	uint32_t room;
+	struct mlx5_wqe_umr_repeat_block_seg head;
+	uint32_t num;
 	int ret;
 
-	fresh = sd_layout_new(octowords);
-	if (!fresh)
-		return -ENOMEM;
-	if (be32toh(first->mkey) == REPEAT_MARK)
-		ret = parse_repeat(table, octowords, fresh);
-	else
-		ret = parse_list(table, octowords, fresh);
-	if (!ret && offset) {
-		room = st->layout && st->layout->num > offset + octowords ? st->layout->num
-									  : offset + octowords;
-		whole = sd_layout_new(room);
-		if (whole) {
-			ret = splice(whole, st->layout, fresh, offset);
-		} else {
-			ret = -ENOMEM;
-		}
-		sd_layout_put(fresh);
-		fresh = whole;
-	}
-	if (ret) {
-		sd_layout_put(fresh);
-		return ret;
-	}
-	if (sd_config.break_stale_layout && st->layout) {
-		sd_layout_put(fresh);
-		return 0;
-	}
-	sd_layout_seal(fresh);
-	sd_layout_put(st->layout);
-	st->layout = fresh;
-	return 0;
+	memcpy(&head, layout->table, sizeof(head));
+	num = be16toh(head.num_ent);
+	if (!num || num >= layout->num || !head.repeat_count)
+		return -EINVAL;
+	memmove(layout->table, layout->table + 1, num * sizeof(layout->table[0]));
+	layout->num = num;
+	layout->repeat = true;
+	layout->cycles = be32toh(head.repeat_count);
+	ret = sd_layout_index(layout);
+	walk++;
+	for (uint32_t i = 0; i < num && !ret; i++)
+		if (leads_to_on_demand(sd_layout_klm(layout, i, true).key, walk, 0))
+			ret = -EINVAL;
+	return !ret && layout->cycle == be32toh(head.byte_count) ? 0 : -EINVAL;
 }
 
-/* Under sd_lock: a copy of the newest list, at most 1 MiB, kept for the next one. */
-static struct {
-	void *copy;
-	size_t room;
-} list;
-
-static bool list_room(size_t bytes)
+/* Octowords from the list in the work request, or in memory that its one data segment names. */
+static int read_list(struct sd_qp *qp, const struct sd_wqe *w, bool in_line,
+		     union sd_octoword *table, uint32_t octowords)
 {
-	void *copy;
-
-	if (bytes <= list.room)
-		return true;
-	copy = realloc(list.copy, bytes);
-	if (!copy)
-		return false;
-	list.copy = copy;
-	list.room = bytes;
-	return true;
-}
-
-/* The list in the work request, or in memory that its one data segment names. */
-static int read_table(struct sd_qp *qp, const struct sd_wqe *w, bool in_line, uint32_t octowords,
-		      uint32_t offset, struct sd_staged *st)
-{
-	size_t bytes = (size_t)octowords * 16;
+	size_t bytes = (size_t)octowords * sizeof(*table);
 	const struct mlx5_wqe_data_seg *seg = (const void *)(w->b + LIST_OFFSET);
 	struct sd_span span;
 	int ret;
@@ -197,19 +81,57 @@ static int read_table(struct sd_qp *qp, const struct sd_wqe *w, bool in_line, ui
 	if (in_line) {
 		if (w->bytes < LIST_OFFSET + bytes)
 			return -EINVAL;
-		return parse(w->b + LIST_OFFSET, octowords, offset, st);
+		memcpy(table, w->b + LIST_OFFSET, bytes);
+		return 0;
 	}
 	if (w->bytes < LIST_OFFSET + sizeof(*seg) || be32toh(seg->byte_count) < bytes ||
 	    be64toh(seg->addr) % SD_CHOICE_UMR_LIST_ALIGN)
 		return -EINVAL;
-	if (!list_room(bytes))
-		return -ENOMEM;
 	sd_span_init(&span, qp->pd->pdn, 0);
 	sd_span_add(&span, be32toh(seg->lkey), be64toh(seg->addr), bytes);
 	ret = sd_span_check(&span, bytes);
-	if (!ret)
-		ret = sd_span_read(&span, list.copy, bytes);
-	return ret ? ret : parse(list.copy, octowords, offset, st);
+	return ret ? ret : sd_span_read(&span, table, bytes);
+}
+
+/* Room for the new entries; in front of them and behind, with an offset, those of the old table stay. */
+static struct sd_layout *new_table(const struct sd_layout *old, uint32_t octowords, uint32_t offset)
+{
+	uint32_t num = offset + octowords, old_num = offset && old ? old->num : 0;
+	struct sd_layout *layout = sd_layout_new(old_num > num ? old_num : num);
+
+	if (!layout)
+		return NULL;
+	layout->num = old_num > num ? old_num : num;
+	if (offset > old_num)
+		memset(layout->table + old_num, 0, (offset - old_num) * sizeof(old->table[0]));
+	if (old_num)
+		memcpy(layout->table, old->table, old_num * sizeof(old->table[0]));
+	return layout;
+}
+
+static int read_table(struct sd_qp *qp, const struct sd_wqe *w, bool in_line, uint32_t octowords,
+		      uint32_t offset, struct sd_staged *st)
+{
+	struct sd_layout *fresh;
+	int ret;
+
+	if (offset && st->layout && st->layout->repeat)
+		return -EINVAL;
+	fresh = new_table(st->layout, octowords, offset);
+	if (!fresh)
+		return -ENOMEM;
+	ret = read_list(qp, w, in_line, fresh->table + offset, octowords);
+	if (!ret && !offset && be32toh(fresh->table[0].klm.mkey) == SD_REPEAT_MARK)
+		ret = index_repeat(fresh);
+	else if (!ret)
+		ret = sd_layout_index(fresh);
+	if (ret || (sd_config.break_stale_layout && st->layout)) {
+		sd_layout_put(fresh);
+		return ret;
+	}
+	sd_layout_put(st->layout);
+	st->layout = fresh;
+	return 0;
 }
 
 /* The fields of the key's context that the mask names, and no other. */

@@ -15,6 +15,9 @@
 #include <stdatomic.h>
 #include <stdint.h>
 #include <string.h>
+#ifdef __x86_64__
+#include <sys/platform/x86.h>
+#endif
 
 #define IOVS_MAX  256
 #define BATCH_MAX (1ull << 30)
@@ -158,10 +161,10 @@ typedef uint8_t vec16 __attribute__((vector_size(16)));
 
 static bool has_avx;
 
+/* As the dynamic linker has found: the instruction that asks takes microseconds in a virtual machine. */
 __attribute__((constructor)) static void look_at_cpu(void)
 {
-	__builtin_cpu_init();
-	has_avx = __builtin_cpu_supports("avx2");
+	has_avx = CPU_FEATURE_ACTIVE(AVX2);
 }
 
 /* Wide registers are faster than the string instruction while the bytes fit a cache. Written out, for

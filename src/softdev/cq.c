@@ -293,7 +293,11 @@ void sd_cq_check_arm(struct sd_cq *cq)
 
 void sd_cqe_req(struct sd_cqe *c, const struct sd_qp *qp, uint8_t opcode, uint16_t index)
 {
-	*c = (struct sd_cqe){ 0 };
+	/* member by member: for the whole a compiler takes a string instruction, which is slow to begin */
+	memset(&c->cqe, 0, sizeof(c->cqe));
+	memset(c->data, 0, sizeof(c->data));
+	c->scatter = 0;
+	c->solicited = false;
 	c->cqe.srqn_uidx = htobe32(qp->uidx & 0xffffff);
 	c->cqe.sop_drop_qpn = htobe32((uint32_t)opcode << 24 | qp->qpn);
 	c->cqe.wqe_counter = htobe16(index);

@@ -171,7 +171,7 @@ static void fail(struct sd_qp *qp, const struct sd_wqe *w, uint8_t syndrome)
 static bool step_send(struct sd_qp *qp)
 {
 	struct sd_wqe w;
-	struct sd_work k = { .qp = qp, .w = &w };
+	struct sd_work k;
 	uint16_t bbs;
 	int ret;
 
@@ -184,6 +184,9 @@ static bool step_send(struct sd_qp *qp)
 		sd_event(&qp->obj, IBV_EVENT_QP_FATAL);
 		return true;
 	}
+	k.qp = qp;
+	k.w = &w;
+	k.st = NULL;
 	ret = fetch(qp, &w, &bbs) ? 0 : SD_CHOICE_BAD_WQE_SYNDROME;
 	if (!ret) {
 		if (fenced(&w))

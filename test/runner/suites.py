@@ -12,13 +12,14 @@ from . import jobs
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
 MODES = ("sync", "async", "strict")
 
-# Build folders: compiler and meson options.
+# Build folders: compiler and meson options. gcc's sanitizers take half as long to build at -O1, where
+# its guesses at what is uninitialized or cut off are wrong: the others have all warnings as errors.
 BUILDS = {
-    "gcc": ("gcc", []),
-    "clang": ("clang", []),
-    "asan": ("gcc", ["-Db_sanitize=address,undefined"]),
-    "tsan": ("clang", ["-Db_sanitize=thread"]),
-    "fuzz": ("clang", ["-Db_sanitize=address,undefined", "-Dfuzzers=true"]),
+    "gcc": ("gcc", ["-Dwerror=true"]),
+    "clang": ("clang", ["-Dwerror=true"]),
+    "asan": ("gcc", ["-Db_sanitize=address,undefined", "-Doptimization=1"]),
+    "tsan": ("clang", ["-Dwerror=true", "-Db_sanitize=thread"]),
+    "fuzz": ("clang", ["-Dwerror=true", "-Db_sanitize=address,undefined", "-Dfuzzers=true"]),
 }
 
 # A sanitizer makes a test so many times slower, at most.
@@ -33,8 +34,7 @@ def build_job(build):
     compiler, options = BUILDS[build]
     return jobs.Job(
         "build:" + build,
-        [os.path.join(TOP, "dev"), "--build", folder(build), "-Dwerror=true", "-Dtests=enabled",
-         *options],
+        [os.path.join(TOP, "dev"), "--build", folder(build), "-Dtests=enabled", *options],
         kind="check",
         env={"CC": compiler},
         limit=900,

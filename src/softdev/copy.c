@@ -302,13 +302,42 @@ SD_INLINE void prefetch(const struct sd_piece *p, bool write)
 		__builtin_prefetch(p->va);
 }
 
+/* Pieces of one size, known when compiled. The last few are left to others, and so is whatever comes
+ * between. */
+SD_INLINE void run_equal(struct place *many, struct place *one, bool write, size_t size)
+{
+	const struct sd_piece *p = many->at, *start = p;
+	size_t n = one->left / size, left = (size_t)(many->end - p);
+
+	if (left <= AHEAD)
+		return;
+	if (n > left - AHEAD)
+		n = left - AHEAD;
+	for (; n && p->bytes == size && !is_null(p); p++, n--) {
+		prefetch(&p[AHEAD], write);
+		if (write)
+			move_small(p->va, one->va, size);
+		else
+			move_small(one->va, p->va, size);
+		one->va += size;
+	}
+	one->left -= (size_t)(p - start) * size;
+	many->at = p;
+}
+
 /* Whole small pieces of one side, against a long one of the other. */
 SD_INLINE void run_small(struct place *many, struct place *one, bool write)
 {
 	for (; many->at < many->end; many->at++) {
-		const struct sd_piece *p = many->at;
-		size_t left = (size_t)(many->end - p);
+		const struct sd_piece *p;
+		size_t left;
 
+		if (many->at->bytes == 8)
+			run_equal(many, one, write, 8);
+		else if (many->at->bytes == 64)
+			run_equal(many, one, write, 64);
+		p = many->at;
+		left = (size_t)(many->end - p);
 		if (p->bytes > AHEAD_BYTES || p->bytes > one->left || is_null(p))
 			break;
 		if (p->bytes > BLOCK) {

@@ -50,11 +50,11 @@ void sd_layout_put(struct sd_layout *layout)
 /* The first that differ entries are as long as the first. Padding behind the last has no length. */
 static uint64_t uniform(const struct sd_layout *layout, uint32_t differ)
 {
-	uint32_t one = sd_layout_klm(layout, 0, layout->repeat).bytes, i = differ;
+	uint32_t one = sd_layout_klm(layout, 0).bytes, i = differ;
 
-	if (i < layout->num && sd_layout_klm(layout, i, layout->repeat).bytes < one)
+	if (i < layout->num && sd_layout_klm(layout, i).bytes < one)
 		i++;
-	while (i < layout->num && !sd_layout_klm(layout, i, layout->repeat).bytes)
+	while (i < layout->num && !sd_layout_klm(layout, i).bytes)
 		i++;
 	return i == layout->num ? one : 0;
 }
@@ -63,13 +63,13 @@ static uint64_t uniform(const struct sd_layout *layout, uint32_t differ)
  * wrap. */
 static inline __attribute__((always_inline)) int index_as(struct sd_layout *layout, bool repeat)
 {
-	const struct sd_klm first = sd_layout_klm(layout, 0, repeat);
+	const struct sd_klm first = sd_klm_of(layout->table, repeat);
 	struct sd_extent extent = { .lowest = UINT64_MAX };
 	uint64_t end = 0;
 	uint32_t same = 0;
 
 	for (uint32_t i = 0; i < layout->num; i++) {
-		const struct sd_klm klm = sd_layout_klm(layout, i, repeat);
+		const struct sd_klm klm = sd_klm_of(&layout->table[i], repeat);
 		uint64_t past = klm.addr + (layout->cycles - 1) * klm.stride + klm.bytes;
 
 		if (!repeat && (klm.bytes > INT32_MAX || klm.key == SD_REPEAT_MARK))
@@ -113,7 +113,7 @@ uint32_t sd_layout_find(const struct sd_layout *layout, uint64_t off, uint64_t *
 	}
 	off -= lo ? layout->ends[lo - 1] : 0;
 	for (i = lo * SD_ENDS_STEP;; i++) {
-		uint32_t bytes = sd_layout_klm(layout, i, layout->repeat).bytes;
+		uint32_t bytes = sd_layout_klm(layout, i).bytes;
 
 		if (bytes > off)
 			break;

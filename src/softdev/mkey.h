@@ -53,11 +53,9 @@ int sd_layout_index(struct sd_layout *layout);
 /* Which entry the byte is in, of a cycle that has it, and how far into it. */
 uint32_t sd_layout_find(const struct sd_layout *layout, uint64_t off, uint64_t *ret_into);
 
-/* repeat is layout->repeat: known when compiled where a loop is over many. */
-static inline struct sd_klm sd_layout_klm(const struct sd_layout *layout, uint32_t i, bool repeat)
+/* repeat is that of the layout: known when compiled where a loop is over many. */
+static inline struct sd_klm sd_klm_of(const union sd_octoword *o, bool repeat)
 {
-	const union sd_octoword *o = &layout->table[i];
-
 	return repeat ? (struct sd_klm){ .addr = be64toh(o->block.va),
 					 .key = be32toh(o->block.memkey),
 					 .bytes = be16toh(o->block.byte_count),
@@ -65,6 +63,11 @@ static inline struct sd_klm sd_layout_klm(const struct sd_layout *layout, uint32
 		      : (struct sd_klm){ .addr = be64toh(o->klm.address),
 					 .key = be32toh(o->klm.mkey),
 					 .bytes = be32toh(o->klm.byte_count) };
+}
+
+static inline struct sd_klm sd_layout_klm(const struct sd_layout *layout, uint32_t i)
+{
+	return sd_klm_of(&layout->table[i], layout->repeat);
 }
 
 /* What a UMR changes in a key. Staged and made visible by the engine, at once or later. */

@@ -76,8 +76,8 @@ static int past_the_end(struct sd_pieces *out, const struct sd_layout *layout, s
 
 	if (!sd_config.break_off_by_one || left != 1)
 		return -EFAULT;
-	for (klm = sd_layout_klm(layout, i, layout->repeat); i && !klm.bytes;)
-		klm = sd_layout_klm(layout, --i, layout->repeat);
+	for (klm = sd_layout_klm(layout, i); i && !klm.bytes;)
+		klm = sd_layout_klm(layout, --i);
 	in->key = klm.key;
 	in->addr = klm.addr + klm.bytes + (layout->cycles - 1) * klm.stride;
 	in->len = 1;
@@ -88,7 +88,7 @@ static int past_the_end(struct sd_pieces *out, const struct sd_layout *layout, s
  * there is no such. An on-demand page does need one. */
 static struct sd_mkey *good_leaf(const struct sd_layout *layout, uint64_t off, const struct ask *q)
 {
-	uint32_t key = sd_layout_klm(layout, 0, layout->repeat).key;
+	uint32_t key = sd_layout_klm(layout, 0).key;
 	struct sd_mkey *leaf = !layout->extent.mixed ? leaf_of(key) : NULL;
 	struct ask in = *q;
 	uint64_t total;
@@ -112,33 +112,85 @@ struct cursor {
 	uint64_t left;
 };
 
-/* Of entries in good_leaf. */
-static inline __attribute__((always_inline)) int
-good_pieces(struct sd_pieces *out, struct cursor c, const struct sd_mkey *leaf, bool repeat)
+static void add_good(struct sd_pieces *out, struct cursor *c, uint64_t va, uint64_t bytes)
 {
-	struct sd_piece *at = out->at + out->num, *end = out->at + out->room;
-	uint64_t all = c.left, shift = (uint64_t)(uintptr_t)leaf->va - leaf->start;
+	out->at[out->num] = (struct sd_piece){ .va = (uint8_t *)(uintptr_t)va, .bytes = bytes };
+	out->num += bytes != 0;
+	out->bytes += bytes;
+	c->left -= bytes;
+	c->into = 0;
+}
 
-	for (; c.left && at < end; c.into = 0) {
-		const struct sd_klm klm = sd_layout_klm(c.layout, c.i, repeat);
+/* Whole entries, none of them empty: as many as follow, and are wanted, and there is room for. */
+static inline __attribute__((always_inline)) void
+whole_entries(struct sd_pieces *out, struct cursor *c, uint64_t shift, bool repeat)
+{
+	const union sd_octoword *from = c->layout->table + c->i;
+	struct sd_piece *at = out->at + out->num;
+	size_t n = out->room - out->num, k;
+	uint64_t left = c->left;
+
+	if (n > c->layout->num - c->i)
+		n = c->layout->num - c->i;
+	for (k = 0; k < n; k++) {
+		const struct sd_klm klm = sd_klm_of(from + k, repeat);
+		uint64_t bytes = klm.bytes;
+
+		if (bytes - 1 >= left)
+			break;
+		at[k] = (struct sd_piece){ .va = (uint8_t *)(uintptr_t)(shift + klm.addr +
+									c->cycle * klm.stride),
+					   .bytes = bytes };
+		left -= bytes;
+	}
+	out->num += k;
+	out->bytes += c->left - left;
+	c->left = left;
+	c->i += (uint32_t)k;
+}
+
+/* The same of a repeat of one block: as many cycles of it. */
+static void whole_cycles(struct sd_pieces *out, struct cursor *c, uint64_t shift)
+{
+	const struct sd_klm klm = sd_layout_klm(c->layout, 0);
+	uint64_t va = shift + klm.addr + c->cycle * klm.stride, n = c->left / klm.bytes;
+	struct sd_piece *at = out->at + out->num;
+
+	if (n > out->room - out->num)
+		n = out->room - out->num;
+	for (uint64_t i = 0; i < n; i++, va += klm.stride)
+		at[i] = (struct sd_piece){ .va = (uint8_t *)(uintptr_t)va, .bytes = klm.bytes };
+	out->num += n;
+	out->bytes += n * klm.bytes;
+	c->left -= n * klm.bytes;
+	c->cycle += n;
+}
+
+/* Of entries in good_leaf. */
+static int good_pieces(struct sd_pieces *out, struct cursor c, const struct sd_mkey *leaf)
+{
+	uint64_t shift = (uint64_t)(uintptr_t)leaf->va - leaf->start;
+
+	while (c.left && out->num < out->room) {
+		const struct sd_klm klm = sd_layout_klm(c.layout, c.i);
 		uint64_t bytes = klm.bytes - c.into;
 
-		if (bytes > c.left)
-			bytes = c.left;
-		*at = (struct sd_piece){
-			.va = (uint8_t *)(uintptr_t)(shift + klm.addr + c.cycle * klm.stride +
-						     c.into),
-			.bytes = bytes,
-		};
-		at += bytes != 0;
-		c.left -= bytes;
-		if (++c.i == c.layout->num) {
+		if (c.into || bytes - 1 >= c.left) {
+			add_good(out, &c, shift + klm.addr + c.cycle * klm.stride + c.into,
+				 bytes < c.left ? bytes : c.left);
+			c.i++;
+		} else if (!c.layout->repeat) {
+			whole_entries(out, &c, shift, false);
+		} else if (c.layout->num > 1) {
+			whole_entries(out, &c, shift, true);
+		} else {
+			whole_cycles(out, &c, shift);
+		}
+		if (c.i == c.layout->num) {
 			c.i = 0;
 			c.cycle++;
 		}
 	}
-	out->num = (size_t)(at - out->at);
-	out->bytes += all - c.left;
 	return c.left ? FULL : 0;
 }
 
@@ -149,7 +201,7 @@ static int walk_entries(struct sd_pieces *out, struct cursor c, struct ask *in)
 	int ret;
 
 	for (; c.left; c.into = 0) {
-		const struct sd_klm klm = sd_layout_klm(layout, c.i, layout->repeat);
+		const struct sd_klm klm = sd_layout_klm(layout, c.i);
 
 		if (c.cycle >= layout->cycles)
 			return past_the_end(out, layout, in, c.left);
@@ -199,9 +251,7 @@ static int walk_layout(struct sd_pieces *out, const struct sd_layout *layout, ui
 	leaf = good_leaf(layout, off, &in);
 	if (!leaf)
 		return walk_entries(out, c, &in);
-	if (!out)
-		return 0;
-	return layout->repeat ? good_pieces(out, c, leaf, true) : good_pieces(out, c, leaf, false);
+	return out ? good_pieces(out, c, leaf) : 0;
 }
 
 static int walk(struct sd_pieces *out, const struct ask *q)

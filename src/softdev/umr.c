@@ -39,8 +39,7 @@ static bool leads_to_on_demand(uint32_t key, uint64_t walk, uint32_t depth)
 	if (mkey->kind != SD_MKEY_KLM)
 		return mkey->on_demand;
 	for (uint32_t i = 0; mkey->layout && i < mkey->layout->num; i++)
-		if (leads_to_on_demand(sd_layout_klm(mkey->layout, i, mkey->layout->repeat).key,
-				       walk, depth + 1))
+		if (leads_to_on_demand(sd_layout_klm(mkey->layout, i).key, walk, depth + 1))
 			return true;
 	return false;
 }
@@ -64,7 +63,7 @@ static int index_repeat(struct sd_layout *layout)
 	ret = sd_layout_index(layout);
 	walk++;
 	for (uint32_t i = 0; i < num && !ret; i++)
-		if (leads_to_on_demand(sd_layout_klm(layout, i, true).key, walk, 0))
+		if (leads_to_on_demand(sd_layout_klm(layout, i).key, walk, 0))
 			ret = -EINVAL;
 	return !ret && layout->cycle == be32toh(head.byte_count) ? 0 : -EINVAL;
 }

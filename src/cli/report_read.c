@@ -24,22 +24,22 @@ struct stream {
 	size_t gone;		 /* bytes before buf */
 };
 
-static int take(struct stream *s, const char *text, size_t len, struct fail *f)
+static int take(struct stream *s, char *text, size_t len, struct fail *f)
 {
-	json_error_t error;
+	const struct spec_text one = { text, len };
+	struct fail broken;
 	json_t *doc;
-	char message[300];
+	char message[sizeof(broken.message) + 64];
 	int rc;
 
 	if (strspn(text, " \n\r\t") >= len)
 		return 0;
-	errno = 0;
-	doc = json_loadb(text, len, JSON_REJECT_DUPLICATES, &error);
-	if (!doc && errno == ENOMEM)
+	rc = spec_parse_text(&one, &doc, &broken);
+	if (rc == -ENOMEM)
 		return fail_nomem(f);
-	if (!doc) {
-		snprintf(message, sizeof(message), "the document at byte %zu, byte %d of it: %s",
-			 s->gone + (size_t)(text - s->buf), error.position, error.text);
+	if (rc) {
+		snprintf(message, sizeof(message), "the document at byte %zu, %s",
+			 s->gone + (size_t)(text - s->buf), broken.message);
 		return report_note(s->r->broken, s->name, message, f);
 	}
 	rc = report_add(s->r, s->name, doc, f);

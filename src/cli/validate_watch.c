@@ -83,13 +83,14 @@ struct watch {
 	void *arg;
 };
 
-static void take_line(struct watch *watch, struct watched *w, const char *line, size_t len)
+/* What is no JSON is of a process that came to its end before it was a worker. */
+static void take_line(struct watch *watch, struct watched *w, char *line, size_t len)
 {
-	json_t *doc, *value;
+	const struct spec_text text = { line, len };
+	json_t *doc = NULL, *value;
+	struct fail fail;
 
-	errno = 0;
-	doc = json_loadb(line, len, JSON_REJECT_DUPLICATES, NULL);
-	if (!doc && errno == ENOMEM)
+	if (spec_parse_text(&text, &doc, &fail) == -ENOMEM)
 		watch->no_memory = true;
 	value = json_object_get(doc, "gave_up");
 	if (value && !w->gave_up)

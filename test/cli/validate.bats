@@ -241,12 +241,25 @@ fits() {
 	[[ $output == "Bail out!"* ]]
 }
 
-@test "JUnit is read by xml parsers" {
+@test "JUnit fits a schema, and is read by xml parsers" {
+	junit() {
+		ibmr validate --device soft0 --suite ./s.json --format junit "$@"
+		printf '%s\n' "$output" >j.xml
+		xmllint --noout --schema "$top/test/schema/junit.xsd" j.xml
+	}
+	# every state, more than one device, what is required, and a time
+	suite "$one" "$lists"
+	IBMR_SOFT0="${IBMR_SOFT0:+$IBMR_SOFT0,}umr=0" junit --device none0 --require umr,odp --timestamps
+	suite "$one" '{"name":"long","rounds":100000000,"steps":['"$reg_a"',{"do":"dereg","mr":"a"}]}' "$two"
+	junit --deadline 700ms
+	status_is 6
+	[ "$(grep -c '<error type="timeout"' j.xml)" -eq 2 ]
+	# the schema is one that can be failed
+	sed 's/ time="[^"]*"//' j.xml >wrong.xml
+	run ! xmllint --noout --schema "$top/test/schema/junit.xsd" wrong.xml
 	suite "$one" "$lists" "$two"
-	ibmr validate --device soft0 --suite ./s.json --format junit --skip lists --tag 'site=a<b"&'
+	junit --skip lists --tag 'site=a<b"&'
 	status_is 1
-	printf '%s\n' "$output" >j.xml
-	xmllint --noout j.xml
 	/usr/bin/python3 - <<-'END'
 		import xml.etree.ElementTree as tree
 		(suite,) = tree.parse("j.xml").getroot()
@@ -259,26 +272,22 @@ fits() {
 	END
 }
 
-@test "Prometheus text has each metric described once, and its lines parse" {
+@test "Prometheus text is read by its client library, and has each metric described once" {
 	suite "$one" "$two"
 	ibmr validate --device soft0 --suite ./s.json --format prometheus
 	status_is 1
 	printf '%s\n' "$output" >p.prom
 	/usr/bin/python3 - <<-'END'
-		import re
-		types, values = {}, {}
-		for line in open("p.prom"):
-		    if line.startswith("# TYPE "):
-		        _, _, name, kind = line.split()
-		        assert name not in types and kind == "gauge"
-		        types[name] = kind
-		    elif not line.startswith("#"):
-		        found = re.fullmatch(r'([a-z_]+)\{((?:[a-z]+="(?:[^"\\\n]|\\.)*",?)*)\} ([0-9.]+)\n', line)
-		        assert found and found[1] in types, line
-		        assert (found[1], found[2]) not in values
-		        values[found[1], found[2]] = float(found[3])
-		assert values["ibmr_check_state", 'device="soft0",check="two",state="fail"'] == 1
-		assert values["ibmr_check_state", 'device="soft0",check="one",state="pass"'] == 1
+		from prometheus_client.parser import text_string_to_metric_families
+		families = list(text_string_to_metric_families(open("p.prom").read()))
+		assert len({family.name for family in families}) == len(families) >= 4
+		assert all(family.type == "gauge" and family.documentation for family in families)
+		samples = [sample for family in families for sample in family.samples]
+		values = {(sample.name, *sorted(sample.labels.values())): sample.value for sample in samples}
+		assert len(values) == len(samples)
+		assert values["ibmr_check_state", "fail", "soft0", "two"] == 1 and values["ibmr_check_state", "fail", "one", "soft0"] == 0
+		assert values["ibmr_check_state", "one", "pass", "soft0"] == 1
+		assert values["ibmr_check_seconds", "one", "soft0"] > 0
 	END
 	if command -v promtool; then promtool check metrics <p.prom; fi
 }

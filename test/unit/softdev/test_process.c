@@ -22,7 +22,10 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-	return ibv_close_device(ctx);
+	assert_int_equal(ibv_close_device(ctx), 0);
+	assert_int_equal(counter("live.pd"), 0);
+	assert_int_equal(counter("live.context"), 0);
+	return 0;
 }
 
 static void fill_query(struct raw *r, uint64_t port, void *resp)

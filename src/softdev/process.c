@@ -16,6 +16,7 @@
 
 /* One page that the kernel empties in every child that has memory of its own. */
 static _Atomic(_Atomic pid_t *) known;
+static atomic_bool cannot_know; /* an older kernel */
 
 static void make_known(void)
 {
@@ -26,9 +27,11 @@ static void make_known(void)
 
 	if (at < 0 && at > -4096)
 		return;
-	if (sd_raw_madvise(ours, (size_t)page, MADV_WIPEONFORK) ||
-	    !atomic_compare_exchange_strong(&known, &none, ours))
-		sd_raw(SYS_munmap, ours, page);
+	if (sd_raw_madvise(ours, (size_t)page, MADV_WIPEONFORK))
+		atomic_store(&cannot_know, true);
+	else if (atomic_compare_exchange_strong(&known, &none, ours))
+		return;
+	sd_raw(SYS_munmap, ours, page);
 }
 
 pid_t sd_pid(void)
@@ -38,7 +41,7 @@ pid_t sd_pid(void)
 
 	if (pid)
 		return pid;
-	if (!at)
+	if (!at && !atomic_load_explicit(&cannot_know, memory_order_relaxed))
 		make_known();
 	at = atomic_load_explicit(&known, memory_order_acquire);
 	pid = (pid_t)sd_raw(SYS_getpid);

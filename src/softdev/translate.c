@@ -240,8 +240,6 @@ static int walk_layout(struct sd_pieces *out, const struct sd_layout *layout, ui
 
 	if (!layout || !layout->cycle)
 		return -EFAULT;
-	c.cycle = off / layout->cycle;
-	c.i = sd_layout_find(layout, off % layout->cycle, &c.into);
 	in.need = q->need & ~REMOTE_RIGHTS;
 	if (q->need & (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC))
 		in.need |= SD_CHOICE_INNER_WRITE_NEEDS;
@@ -249,9 +247,14 @@ static int walk_layout(struct sd_pieces *out, const struct sd_layout *layout, ui
 	in.depth = q->depth + 1;
 	in.repeated |= layout->repeat;
 	leaf = good_leaf(layout, off, &in);
-	if (!leaf)
-		return walk_entries(out, c, &in);
-	return out ? good_pieces(out, c, leaf) : 0;
+	if (leaf && !out)
+		return 0;
+	if (off >= layout->cycle) {
+		c.cycle = off / layout->cycle;
+		off %= layout->cycle;
+	}
+	c.i = off ? sd_layout_find(layout, off, &c.into) : 0;
+	return leaf ? good_pieces(out, c, leaf) : walk_entries(out, c, &in);
 }
 
 static int walk(struct sd_pieces *out, const struct ask *q)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The arithmetic of lists and repeats: check, total, walk. Pure: it reads records and nothing else.
- */
+/* The arithmetic of lists and repeats: check, total, walk. Pure: it reads records, and notes in those of
+ * members what is needed of them. */
 #include "private.h"
 
 #include <errno.h>
@@ -212,6 +212,25 @@ static int check_wire(const struct ibmr_mr *mr, const struct ibmr_layout *in, ui
 	return ret;
 }
 
+/* Entries from the i-th on name the member up to byte reach of it. */
+static void note_member(struct ibmri_layout *l, struct ibmr_mr *member, uint64_t i, uint64_t reach)
+{
+	if (member->layout_number != l->number) {
+		member->layout_number = l->number;
+		member->first_entry = i;
+		member->reach = 0;
+		member->next_member = NULL;
+		if (l->members)
+			l->last_member->next_member = member;
+		else
+			l->members = member;
+		l->last_member = member;
+		l->num_members++;
+	}
+	if (reach > member->reach)
+		member->reach = reach;
+}
+
 static int add_entry(const struct ibmr_mr *mr, const struct ibmr_layout *in, uint64_t i,
 		     struct ibmri_layout *l, struct ibmr_err *err)
 {
@@ -238,8 +257,11 @@ static int add_entry(const struct ibmr_mr *mr, const struct ibmr_layout *in, uin
 	if (!ret && e->length > MAX_TOTAL - before)
 		ret = ibmri_refuse(err, IBMR_E_LIMIT, ORIGIN,
 				   "%s %" PRIu64 ": the total passes 2^63-1 bytes", noun(in), i);
+	if (ret)
+		return ret;
 	e->end = before + e->length;
-	return ret;
+	note_member(l, e->mr, i, e->offset + (l->count - 1) * e->stride + e->length);
+	return 0;
 }
 
 /* The length that all entries have: then which of them a byte is in needs no search. */
@@ -260,7 +282,7 @@ static uint64_t add_run(const struct ibmr_mr *mr, const struct ibmr_layout *in, 
 {
 	struct ibmr_mr *const member = l->entries[i - 1].mr;
 	const uint64_t size = member->length;
-	uint64_t end = l->entries[i - 1].end, most = size;
+	uint64_t end = l->entries[i - 1].end, most = size, reach = 0;
 
 	if (!may_split(mr, in) && ibmri_max_entry(mr->ctx) < size)
 		most = ibmri_max_entry(mr->ctx);
@@ -271,10 +293,13 @@ static uint64_t add_run(const struct ibmr_mr *mr, const struct ibmr_layout *in, 
 		    klm.length > MAX_TOTAL - end)
 			break;
 		end += klm.length;
+		if (klm.offset + klm.length > reach)
+			reach = klm.offset + klm.length;
 		l->entries[i] = (struct ibmri_entry){
 			.mr = member, .offset = klm.offset, .length = klm.length, .end = end
 		};
 	}
+	note_member(l, member, i, reach);
 	return i;
 }
 
@@ -356,6 +381,7 @@ int ibmri_layout_make(struct ibmr_mr *mr, const struct ibmr_layout *in,
 	ret = check_head(mr, in, err);
 	if (ret)
 		return ret;
+	l.number = ++mr->ctx->layouts;
 	l.num = in->num; /* at most max_klms, so the size below cannot wrap */
 	l.count = in->kind == IBMR_LAYOUT_REPEAT ? in->count : 1;
 	take_entries(mr, &l);

@@ -176,47 +176,13 @@ static void refresh_users(struct ibmr_mr *mr)
 
 /* ---- downwards ------------------------------------------------------------------------ */
 
-/* Bytes of the member that the entries from the i-th on reach to, while they name it: *ret_next is the
- * first that names another. */
-static uint64_t run_end(const struct ibmri_layout *l, uint64_t i, uint64_t *ret_next)
-{
-	const struct ibmr_mr *member = l->entries[i].mr;
-	uint64_t most = 0;
-
-	for (; i < l->num && l->entries[i].mr == member; i++) {
-		const struct ibmri_entry *e = &l->entries[i];
-		uint64_t end = e->offset + (l->count - 1) * e->stride + e->length;
-
-		most = end > most ? end : most;
-	}
-	*ret_next = i;
-	return most;
-}
-
-/* Number the distinct members. */
-static uint64_t count_members(struct ibmr_ctx *ctx, const struct ibmri_layout *l)
-{
-	uint64_t i, num = 0;
-
-	ctx->mark++;
-	for (i = 0; i < l->num; i++) {
-		struct ibmr_mr *m = l->entries[i].mr;
-
-		if ((i && m == l->entries[i - 1].mr) || m->mark == ctx->mark)
-			continue;
-		m->mark = ctx->mark;
-		m->mark_value = num++;
-	}
-	return num;
-}
-
 int ibmri_links_make(struct ibmr_mr *mr, const struct ibmri_layout *l, uint32_t levels,
 		     struct ibmri_link **ret_links, uint64_t *ret_num,
 		     struct ibmri_traits *ret_traits, struct ibmr_err *err)
 {
 	struct ibmri_traits t = { 0 };
-	struct ibmri_link *links;
-	uint64_t num, i, next;
+	struct ibmri_link *links, *link;
+	struct ibmr_mr *m;
 	int ret;
 
 	ret = check_users_needs(mr, l, err);
@@ -224,29 +190,20 @@ int ibmri_links_make(struct ibmr_mr *mr, const struct ibmri_layout *l, uint32_t 
 		ret = check_cycle(mr, l, err);
 	if (ret)
 		return ret;
-	num = count_members(mr->ctx, l);
-	links = num ? calloc(num, sizeof(*links)) : NULL;
+	links = l->num_members ? calloc(l->num_members, sizeof(*links)) : NULL;
 	if (!links)
-		return ibmri_no_memory(err, ORIGIN, num * sizeof(*links));
-	for (i = 0; i < l->num; i = next) {
-		const struct ibmri_entry *e = &l->entries[i];
-		struct ibmri_link *link = &links[e->mr->mark_value];
-		uint64_t end = run_end(l, i, &next);
-
-		if (end > link->end)
-			link->end = end;
-		if (link->member)
-			continue;
-		link->user = mr;
-		link->member = e->mr;
-		link->base = e->mr->base;
-		t.on_demand |= e->mr->traits.on_demand;
-		t.relaxed |= e->mr->traits.relaxed;
-		if (e->mr->traits.depth + levels > t.depth)
-			t.depth = e->mr->traits.depth + levels;
+		return ibmri_no_memory(err, ORIGIN, l->num_members * sizeof(*links));
+	for (m = l->members, link = links; m; m = m->next_member, link++) {
+		*link = (struct ibmri_link){
+			.user = mr, .member = m, .end = m->reach, .base = m->base
+		};
+		t.on_demand |= m->traits.on_demand;
+		t.relaxed |= m->traits.relaxed;
+		if (m->traits.depth + levels > t.depth)
+			t.depth = m->traits.depth + levels;
 		if (t.depth > ibmri_max_depth(mr->ctx)) {
 			ret = too_deep(mr, t.depth, err);
-			ibmri_err_index(err, i);
+			ibmri_err_index(err, m->first_entry);
 			goto free_links;
 		}
 	}
@@ -255,7 +212,7 @@ int ibmri_links_make(struct ibmr_mr *mr, const struct ibmri_layout *l, uint32_t 
 	if (ret)
 		goto free_links;
 	*ret_links = links;
-	*ret_num = num;
+	*ret_num = l->num_members;
 	*ret_traits = t;
 	return 0;
 

@@ -114,6 +114,7 @@ struct ibmr_ctx {
 	uint64_t num_unknown;	   /* MRs in IBMR_STATE_UNKNOWN */
 	uint64_t names;		   /* for MRs without a name or a key */
 	uint64_t mark;		   /* last value used in ibmr_mr.mark */
+	uint64_t layouts;	   /* last value used in ibmr_mr.layout_number */
 	struct ibmri_level *spent; /* keys of trees that would not be destroyed */
 };
 
@@ -150,7 +151,10 @@ struct ibmri_layout {
 	uint64_t num;
 	bool split; /* a list that may take more than one key */
 	struct ibmri_entry *entries;
-	uint64_t room;	 /* of entries */
+	uint64_t room;			       /* of entries */
+	uint64_t number;		       /* of the making, in the scratch of its members */
+	struct ibmr_mr *members, *last_member; /* distinct, in the order they are named first */
+	uint64_t num_members;
 	uint64_t *marks; /* the end of every so many entries, to search first; NULL: no need */
 };
 
@@ -218,6 +222,12 @@ struct ibmr_mr {
 	/* scratch of the walk whose number ctx->mark is */
 	uint64_t mark;
 	uint64_t mark_value;
+
+	/* scratch as a member, while the layout of that number is made and linked */
+	uint64_t layout_number;
+	uint64_t first_entry; /* that names it */
+	uint64_t reach;	      /* bytes of it, from its start, that entries need */
+	struct ibmr_mr *next_member;
 };
 
 /* ---- layout.c: arithmetic of lists and repeats ----------------------------- */

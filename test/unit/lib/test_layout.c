@@ -157,6 +157,86 @@ static void an_entry_past_the_end_is_named_with_both_numbers(void **state)
 	BAD(list(klms, 2), EFAULT, IBMR_E_RANGE);
 }
 
+/* Entries like the one before have a loop of their own: what is wrong with one is said all the same. */
+static void a_bad_entry_among_good_ones_is_named(void **state)
+{
+	static const struct {
+		struct ibmr_klm klm;
+		int err_no;
+		enum ibmr_code code;
+	} bad[] = {
+		{ { &a, 9999, 2 }, EFAULT, IBMR_E_RANGE },
+		{ { &a, 10000, 1 }, EFAULT, IBMR_E_RANGE },
+		{ { &a, 0, 10001 }, EFAULT, IBMR_E_RANGE },
+		{ { &a, UINT64_MAX, 2 }, EFAULT, IBMR_E_RANGE },
+		{ { &a, 10001, IBMR_TO_END }, EFAULT, IBMR_E_RANGE },
+		{ { &a, 0, 0 }, EINVAL, IBMR_E_ARGUMENT },
+		{ { NULL, 0, 1 }, EINVAL, IBMR_E_ARGUMENT },
+		{ { &b, 9999, 2 }, EFAULT, IBMR_E_RANGE },
+	};
+	struct ibmr_klm klms[8];
+	struct ibmr_err err;
+
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		for (uint64_t k = 0; k < 8; k++)
+			klms[k] = (struct ibmr_klm){ &a, 9990 + k, 1 + k % 3 };
+		klms[5] = bad[i].klm;
+		BAD(list(klms, 8), bad[i].err_no, bad[i].code);
+		assert_int_equal(err.index, 5);
+	}
+}
+
+/* And a long one, and one that brings the total past 2^63. */
+static void a_large_entry_among_small_ones_is_named(void **state)
+{
+	struct ibmr_klm klms[8];
+	struct ibmr_layout in = list(klms, 8);
+	struct ibmri_layout l;
+	struct ibmr_err err;
+
+	a.length = UINT64_C(1) << 62;
+	for (uint64_t k = 0; k < 8; k++)
+		klms[k] = (struct ibmr_klm){ &a, 0, INT32_MAX };
+	OK(ibmri_layout_make(&col, &in, &l, &err));
+	assert_true(l.total == 8ull * INT32_MAX);
+	ibmri_layout_free(&l);
+	klms[3].length++;
+	BAD(in, E2BIG, IBMR_E_LIMIT);
+	assert_int_equal(err.index, 3);
+	col.split = in.split = true;
+	for (uint64_t k = 0; k < 8; k++)
+		klms[k].length = a.length / 2;
+	BAD(in, E2BIG, IBMR_E_LIMIT);
+	assert_int_equal(err.index, 3);
+	SAYS("2^63");
+}
+
+/* In whatever order entries come, with others between. */
+static void what_is_needed_of_a_member_is_its_furthest_byte(void **state)
+{
+	struct ibmr_klm klms[] = { { &a, 10, 5 },   { &a, 500, 41 }, { &a, 20, 1 }, { &b, 7, 3 },
+				   { &a, 530, 10 }, { &b, 1, 2 },    { &b, 0, 1 },  { &a, 0, 1 } };
+	struct ibmr_block blocks[] = { { &b, 8, 4, 100 }, { &a, 3, 2, 0 } };
+	struct ibmr_layout in = list(klms, 8), again = repeat(blocks, 2, 5);
+	struct ibmri_layout l;
+	struct ibmr_err err;
+
+	OK(ibmri_layout_make(&col, &in, &l, &err));
+	assert_int_equal(l.num_members, 2);
+	assert_ptr_equal(l.members, &a);
+	assert_ptr_equal(a.next_member, &b);
+	assert_null(b.next_member);
+	assert_int_equal(a.reach, 541);
+	assert_int_equal(b.reach, 10);
+	assert_int_equal(b.first_entry, 3);
+	ibmri_layout_free(&l);
+	OK(ibmri_layout_make(&col, &again, &l, &err));
+	assert_ptr_equal(l.members, &b);
+	assert_int_equal(b.reach, 412);
+	assert_int_equal(a.reach, 5);
+	ibmri_layout_free(&l);
+}
+
 static void to_end_means_up_to_the_end_of_the_member(void **state)
 {
 	struct ibmr_klm klm = { &a, 9000, IBMR_TO_END };
@@ -443,6 +523,9 @@ int main(void)
 		cmocka_unit_test_setup(an_entry_past_the_end_is_named_with_both_numbers, reset),
 		cmocka_unit_test_setup(to_end_means_up_to_the_end_of_the_member, reset),
 		cmocka_unit_test_setup(the_last_cycle_of_a_block_must_be_inside, reset),
+		cmocka_unit_test_setup(a_bad_entry_among_good_ones_is_named, reset),
+		cmocka_unit_test_setup(a_large_entry_among_small_ones_is_named, reset),
+		cmocka_unit_test_setup(what_is_needed_of_a_member_is_its_furthest_byte, reset),
 		cmocka_unit_test_setup(zero_lengths_and_empty_layouts_are_refused, reset),
 		cmocka_unit_test_setup(an_entry_of_2_31_bytes_is_refused_and_one_less_is_not,
 				       reset),

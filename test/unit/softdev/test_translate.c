@@ -337,6 +337,90 @@ static void many_pieces(void **state)
 	free(to);
 }
 
+#define LONG_LIST 203
+
+/* 203 entries, of many lengths or one, some without any, by list memory; ranges of it against the model.
+ * other: every seventh entry goes by this key. */
+static void check_long_list(struct rig *r, uint32_t most, const struct ibv_mr *other)
+{
+	struct mlx5dv_mkey *m = make_mkey(r->pd, LONG_LIST + 1);
+	struct mlx5_wqe_umr_klm_seg *table = aligned_alloc(4096, 4096);
+	struct ibv_mr *mr = ibv_reg_mr(r->pd, table, 4096, IBV_ACCESS_LOCAL_WRITE);
+	static struct klm klms[LONG_LIST];
+	static struct flat f;
+	struct umr u;
+
+	assert_true(table && mr);
+	memset(table, 0, 4096);
+	for (uint32_t i = 0; i < LONG_LIST; i++) {
+		uint32_t bytes = most > 64 ? below(5) * below(most / 5) : most;
+
+		klms[i] = (struct klm)KLM(i % 7 == 6 ? other : r->mr, r->buf + i * 300, bytes);
+		table[i].byte_count = htobe32(bytes);
+		table[i].mkey = htobe32(klms[i].mr->lkey);
+		table[i].address = htobe64((uintptr_t)klms[i].at);
+	}
+	flat_list(&f, klms, LONG_LIST);
+	umr_start(&u, r->qp, m->lkey, ALL_ACCESS, 0, f.num);
+	umr_pointer(&u, LONG_LIST + 1, sge(mr, table, 4096));
+	post_umr(r->qp, 1, &u);
+	expect_wc(r->cq, 1, IBV_WC_SUCCESS);
+	for (int round = 0; round < 60; round++) {
+		uint32_t off = below(f.num), left = f.num - off;
+
+		check_range(r, m->rkey, &f, off, 1 + below(round % 2 ? left : left % 40));
+	}
+	check_range(r, m->rkey, &f, 0, f.num);
+	check_ends(r, m->rkey, 0, f.num);
+	assert_int_equal(mlx5dv_destroy_mkey(m), 0);
+	assert_int_equal(ibv_dereg_mr(mr), 0);
+	free(table);
+}
+
+static void long_lists(void **state)
+{
+	struct rig *r = *state;
+	struct ibv_mr *other = ibv_reg_mr(r->pd, r->buf, BUF_BYTES, ALL_ACCESS);
+
+	assert_non_null(other);
+	seed = 11;
+	check_long_list(r, 8, r->mr);
+	check_long_list(r, 64, r->mr);
+	check_long_list(r, 8, other);
+	for (int i = 0; i < 4; i++) {
+		check_long_list(r, 150, r->mr);
+		check_long_list(r, 150, other);
+	}
+	assert_int_equal(ibv_dereg_mr(other), 0);
+}
+
+/* Pieces of one length have a loop of their own. */
+static void null_pieces_among_equal_ones(void **state)
+{
+	struct rig *r = *state;
+	struct ibv_mr *null = ibv_alloc_null_mr(r->pd);
+	struct mlx5dv_mkey *m = make_mkey(r->pd, 40);
+	uint8_t *local = r->buf + BUF_BYTES / 2;
+	struct klm klms[40];
+
+	assert_non_null(null);
+	for (uint32_t i = 0; i < 40; i++)
+		klms[i] = i % 5 == 4 ? (struct klm){ .key = null->lkey, .bytes = 8 }
+				     : (struct klm)KLM(r->mr, r->buf + (size_t)i * 32, 8);
+	fill_list(r, m, ALL_ACCESS, klms, 40);
+	for (uint32_t i = 0; i < 320; i++)
+		local[i] = (uint8_t)(1 + i % 255);
+	post_rdma(r->qp, 1, IBV_WR_RDMA_WRITE, sge(r->mr, local, 320), m->rkey, 0);
+	expect_wc(r->cq, 1, IBV_WC_SUCCESS);
+	memset(local, 0xee, 320);
+	post_rdma(r->qp, 2, IBV_WR_RDMA_READ, sge(r->mr, local, 320), m->rkey, 0);
+	expect_wc(r->cq, 2, IBV_WC_SUCCESS);
+	for (uint32_t i = 0; i < 320; i++)
+		assert_int_equal(local[i], i / 8 % 5 == 4 ? 0 : 1 + i % 255);
+	assert_int_equal(mlx5dv_destroy_mkey(m), 0);
+	assert_int_equal(ibv_dereg_mr(null), 0);
+}
+
 /* Enough of them to go by plain loads and stores. */
 static void null_pieces_among_many(void **state)
 {
@@ -470,6 +554,23 @@ static void rights_inside(void **state)
 }
 
 /* The requester's own memory: local write to land a read, the right key, the right bounds. */
+/* That one is good says nothing about the next. */
+static void rights_of_each_member(void **state)
+{
+	struct rig *r = *state;
+	struct mlx5dv_mkey *m = make_mkey(r->pd, 4);
+	struct ibv_mr *readable = ibv_reg_mr(r->pd, r->buf, 1000, IBV_ACCESS_REMOTE_READ);
+	const struct klm k[] = { KLM(r->mr, r->buf + 10, 8), KLM(readable, r->buf + 300, 8) };
+
+	assert_non_null(readable);
+	fill_list(r, m, ALL_ACCESS, k, 2);
+	assert_int_equal(probe(r, IBV_WR_RDMA_WRITE, m->rkey, 0, 8), IBV_WC_SUCCESS);
+	assert_int_equal(probe(r, IBV_WR_RDMA_READ, m->rkey, 0, 16), IBV_WC_SUCCESS);
+	assert_int_equal(probe(r, IBV_WR_RDMA_WRITE, m->rkey, 0, 16), IBV_WC_REM_ACCESS_ERR);
+	assert_int_equal(mlx5dv_destroy_mkey(m), 0);
+	assert_int_equal(ibv_dereg_mr(readable), 0);
+}
+
 static void rights_of_local_memory(void **state)
 {
 	struct rig *r = *state;
@@ -652,11 +753,14 @@ int main(void)
 		TEST(entry_past_its_mr),
 		TEST(long_totals),
 		TEST(many_pieces),
+		TEST(long_lists),
 		TEST(null_pieces_among_many),
+		TEST(null_pieces_among_equal_ones),
 		TEST(all_or_nothing),
 		TEST(rights_of_a_plain_mr),
 		TEST(rights_of_an_indirect_key),
 		TEST(rights_inside),
+		TEST(rights_of_each_member),
 		TEST(rights_of_local_memory),
 		TEST(another_pd),
 		TEST(depth),

@@ -18,7 +18,7 @@ class Job:
     """One command. kind "tap": its output is counted; "check": its exit status is one test."""
 
     def __init__(self, name, argv, kind="tap", env=None, limit=300, needs=(), cwd=None, alone=None,
-                 after=()):
+                 after=(), long=False):
         self.name = name
         self.argv = argv
         self.kind = kind
@@ -28,6 +28,7 @@ class Job:
         self.after = tuple(after)  # jobs that must have ended
         self.cwd = cwd
         self.alone = alone  # jobs with the same word do not run at the same time
+        self.long = long  # to be begun before those that wait, so that it is not alone at the end
         self.tally = None
         self.seconds = 0.0
         self.output = ""
@@ -163,7 +164,7 @@ def report(job, stream=sys.stdout):
 
 def run_all(jobs, workers, after=None, shown=report):
     """Run every job, in order as far as needs allow, and show each as it ends. after(job) may return
-    more jobs."""
+    more jobs; long ones go before those that wait."""
     pending = list(jobs)
     running = set()
     done = {}
@@ -179,7 +180,8 @@ def run_all(jobs, workers, after=None, shown=report):
             held.discard(job.alone)
             if after and job.ok:
                 more = after(job)
-                pending.extend(more)
+                pending[:0] = [job for job in more if job.long]
+                pending.extend(job for job in more if not job.long)
                 everything.extend(more)
             change.notify_all()
 

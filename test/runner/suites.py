@@ -137,7 +137,7 @@ def script_jobs(name, build, mode="sync", extra="", script=None, args=(), limit=
     if not os.path.exists(path):
         return []
     return [
-        jobs.Job("%s:%s:%s" % (build, mode, name), [path, *args],
+        jobs.Job("%s:%s:%s" % (build, mode, name), [path, *args], long=name == "vm",
                  env=test_env(build, mode, extra), limit=limit * SLOWER.get(build, 1), cwd=TOP)
     ]
 
@@ -193,6 +193,7 @@ def lint_jobs():
     env = dict(test_env("gcc", "sync"), IBMR_BUILD_CLANG=folder("clang"))
     return [
         jobs.Job("lint:" + os.path.basename(path)[: -len(".sh")], [path], kind="check", env=env,
-                 limit=900, cwd=TOP, needs=("build:gcc", "build:clang"))
+                 limit=900, cwd=TOP, needs=("build:gcc", "build:clang"),
+                 long="clang-tidy" in path)
         for path in sorted(glob.glob(os.path.join(TOP, "test", "lint", "*.sh")))
     ]

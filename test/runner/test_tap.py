@@ -73,6 +73,16 @@ class Run(unittest.TestCase):
         done = jobs.run_all([bad, after], 2, shown=lambda job: None)
         self.assertEqual([job.ok for job in done], [False, False])
 
+    def test_long_ones_first(self):
+        def job(name, **more):
+            return jobs.Job(name, ["true"], kind="check", **more)
+
+        more = {"first": [job("third"), job("long", long=True)]}
+        ended = []
+        jobs.run_all([job("first"), job("second")], 1, lambda job: more.get(job.name, []),
+                     lambda job: ended.append(job.name))
+        self.assertEqual(ended, ["first", "long", "second", "third"])
+
 
 class Allowed(unittest.TestCase):
     def test_list(self):

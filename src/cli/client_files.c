@@ -126,6 +126,7 @@ static int lend_memory(struct client_files *files, const struct step_reg *reg, s
 {
 	int flags = (reg->map_shared ? O_RDWR : O_RDONLY) | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
 	char *path = data_path(reg->file);
+	bool kept = false;
 	int fd = -1;
 	int rc, number = 0;
 
@@ -133,14 +134,17 @@ static int lend_memory(struct client_files *files, const struct step_reg *reg, s
 		return fail_nomem(f);
 	if (reg->create)
 		fd = open(path, flags | O_CREAT | O_EXCL, 0666);
-	if (fd >= 0)
-		files->made = strdup(path);
-	if (fd < 0)
+	if (fd >= 0) {
+		files->made = path;
+		kept = true;
+	} else {
 		fd = open(path, flags);
+	}
 	if (fd < 0)
 		number = errno;
 	rc = tell(files, "file", path, fd, number, f);
-	free(path);
+	if (!kept)
+		free(path);
 	return rc;
 }
 
@@ -158,15 +162,17 @@ static int lend_output(struct client_files *files, const char *word, struct fail
 	fd = dash ? fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3)
 		  : open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOCTTY, 0666);
 	number = errno;
-	if (fd >= 0 && !dash)
-		files->made = strdup(path);
+	if (fd >= 0 && !dash) {
+		files->made = path;
+		kept = true;
+	}
 	if (fd < 0 && !dash && number == EEXIST)
 		rc = open_patiently(path, O_WRONLY, &bound, &fd, &number, f);
 	if (rc) {
 		free(path);
 		return rc;
 	}
-	if (fd >= 0 && (dash || fstat(fd, &st) || !S_ISREG(st.st_mode))) {
+	if (fd >= 0 && !kept && (dash || fstat(fd, &st) || !S_ISREG(st.st_mode))) {
 		files->copy_to = fd;
 		files->standard = dash;
 		files->copy = (int)files->num;

@@ -41,6 +41,7 @@ struct loop {
 	struct agent *agent;
 	struct client **clients; /* num_clients of them */
 	struct pollfd *polls;	 /* listener, leash, device, then the clients */
+	size_t room;		 /* clients that both have a place for */
 	bool full;		 /* no descriptor was left for another client */
 };
 
@@ -241,6 +242,26 @@ static bool pull(struct agent *agent, struct client *c)
 
 /* ---- who may come in ------------------------------------------------------------------------- */
 
+/* Memory grows with who has come, not with how many may. */
+static int make_room(struct loop *loop)
+{
+	size_t room = loop->room ? 2 * loop->room : 16;
+	void *more;
+
+	if (loop->agent->num_clients < loop->room)
+		return 0;
+	more = reallocarray(loop->clients, room, sizeof(*loop->clients));
+	if (!more)
+		return -ENOMEM;
+	loop->clients = more;
+	more = reallocarray(loop->polls, room + POLL_CLIENTS, sizeof(*loop->polls));
+	if (!more)
+		return -ENOMEM;
+	loop->polls = more;
+	loop->room = room;
+	return 0;
+}
+
 static void meet(struct loop *loop, int fd)
 {
 	struct agent *agent = loop->agent;
@@ -261,6 +282,8 @@ static void meet(struct loop *loop, int fd)
 		refuse_session(agent, c, FAIL_LIMIT, "session_clients", EUSERS,
 			       "the session has as many clients as it takes",
 			       "try again, or start the session with a larger --max-clients");
+	else if (make_room(loop))
+		refuse_nomem(agent, c);
 	/* a word to them now or never: they get no place */
 	if (c->out) {
 		push(agent, c);
@@ -432,13 +455,10 @@ int agent_serve(struct agent *agent, struct fail *f)
 {
 	struct loop loop = { .agent = agent };
 	struct fail other;
-	int rc = 0;
+	int rc;
 
 	agent->start_ns = agent->last_ns = now_ns();
-	loop.clients = calloc(agent->limits.clients, sizeof(*loop.clients));
-	loop.polls = calloc(agent->limits.clients + POLL_CLIENTS, sizeof(*loop.polls));
-	if (!loop.clients || !loop.polls)
-		rc = fail_nomem(f);
+	rc = make_room(&loop) ? fail_nomem(f) : 0;
 	while (!rc && turn(&loop))
 		;
 	signals_hold();
@@ -451,8 +471,7 @@ int agent_serve(struct agent *agent, struct fail *f)
 		agent->session = NULL;
 	}
 	place_close(agent->place);
-	if (loop.clients && loop.polls)
-		say_goodbye(&loop);
+	say_goodbye(&loop);
 	free(loop.clients);
 	free(loop.polls);
 	return rc;

@@ -67,6 +67,20 @@ wire() {
 	wire one_name 8 "${SESSION_SECONDS:-2}"
 }
 
+@test "room for clients is made as they come, however many may" {
+	session --max-clients 4611686018427387904
+	/usr/bin/python3 - "$BATS_TEST_DIRNAME" <<'EOF'
+import sys
+sys.path.insert(0, sys.argv[1])
+sys.dont_write_bytecode = True
+import wire
+clients = [wire.Session() for _ in range(70)]
+for client in clients + clients[::-1]:
+    assert client.ask({"do": "show"})["ok"]
+assert clients[0].ask({"do": "status"})["result"]["clients"] == 70
+EOF
+}
+
 @test "more clients than the session takes" {
 	session --max-clients 2
 	/usr/bin/python3 - "$BATS_TEST_DIRNAME" <<'EOF'

@@ -225,50 +225,54 @@ static json_t *status(const struct agent *agent)
 	return more ? all : NULL;
 }
 
+static int reply_status(const struct agent *agent, struct reply *reply)
+{
+	json_t *all = status(agent);
+	struct writer w;
+	int rc;
+
+	writer_init_value(&w, &reply->result, 0);
+	writer_json(&w, all);
+	rc = all && !writer_finish_value(&w) ? 0 : fail_nomem(&reply->fail);
+	json_decref(all);
+	return rc;
+}
+
 static int do_status(struct agent *agent, const char *name, struct reply *reply)
 {
-	return reply_result(reply, status(agent));
+	return reply_status(agent, reply);
 }
 
 /* The answer is made first: what follows cannot fail for want of memory. */
 static int do_stop(struct agent *agent, const char *name, struct reply *reply)
 {
-	json_t *result = status(agent);
-	int rc;
+	int rc = reply_status(agent, reply);
 
-	if (!result)
-		return fail_nomem(&reply->fail);
+	if (rc)
+		return rc;
 	agent->stop = true;
 	signals_hold();
 	rc = session_close(agent->session, &reply->fail);
 	agent->session = NULL;
 	place_close(agent->place);
-	if (rc) {
-		json_decref(result);
-		return rc;
-	}
-	reply->result = result;
-	return 0;
+	return rc;
 }
 
 /* All MRs, in the order in which they were made. */
 static int show_all(const struct session *s, struct reply *reply)
 {
-	json_t *list = json_array();
 	const struct object *o = s->first;
-	json_t *one;
+	struct writer w;
 
 	while (o && o->next)
 		o = o->next;
-	for (; list && o; o = o->prev) {
-		one = result_mr(o->mr);
-		if (json_array_append(list, json_object_get(one, "mr"))) {
-			json_decref(list);
-			list = NULL;
-		}
-		json_decref(one);
-	}
-	return reply_result(reply, list ? json_pack("{s:o}", "mrs", list) : NULL);
+	reply_begin(&w, s, reply);
+	writer_key(&w, "mrs");
+	writer_begin(&w, '[');
+	for (; o; o = o->prev)
+		writer_mr(&w, o->mr);
+	writer_end(&w, ']');
+	return reply_end(&w, reply);
 }
 
 static int do_show(struct agent *agent, const char *name, struct reply *reply)
@@ -280,7 +284,7 @@ static int do_show(struct agent *agent, const char *name, struct reply *reply)
 	if (!name)
 		return show_all(agent->session, reply);
 	rc = session_need(agent->session, name, &at, &object, &reply->fail);
-	return rc ? rc : reply_result(reply, result_mr(object->mr));
+	return rc ? rc : reply_mr(agent->session, object->mr, reply);
 }
 
 static const struct own_request {
@@ -397,22 +401,51 @@ size_t agent_refusal(const struct fail *f, char buf[AGENT_REFUSAL_ROOM])
 	return WIRE_HEAD + size;
 }
 
-static char *pack(const char *device, struct outcome *o, uint64_t ns, size_t *ret_size)
+static void write_reply(struct writer *w, const char *device, const struct outcome *o, uint64_t ns)
 {
 	const bool ok = o->reply.fail.code == FAIL_NONE;
-	json_t *body = ok ? json_incref(o->reply.result) : result_fail(&o->reply.fail);
-	json_t *reply;
-	char *bytes;
 
-	reply = json_pack("{s:i, s:s?, s:b, s:{s:s, s:b}, s:f, s:o, s:o}", "version", WIRE_VERSION,
-			  "command", o->command, "ok", (int)ok, "device", "name", device,
-			  "software", (int)(soft0_here() && soft0_is(device)), "elapsed_us",
-			  (double)ns / 1000, "expected",
-			  o->expect ? json_boolean(o->met) : json_null(), ok ? "result" : "error",
-			  body);
-	bytes = reply ? wire_pack(reply, ret_size) : NULL;
-	json_decref(reply);
-	return bytes;
+	writer_begin(w, '{');
+	say_int(w, "version", WIRE_VERSION);
+	say_string(w, "command", o->command);
+	say_bool(w, "ok", ok);
+	writer_key(w, "device");
+	writer_begin(w, '{');
+	say_string(w, "name", device);
+	say_bool(w, "software", soft0_here() && soft0_is(device));
+	writer_end(w, '}');
+	writer_key(w, "elapsed_us");
+	writer_micros(w, ns);
+	writer_key(w, "expected");
+	if (o->expect)
+		writer_bool(w, o->met);
+	else
+		writer_null(w);
+	writer_key(w, ok ? "result" : "error");
+	if (ok)
+		writer_raw(w, o->reply.result.bytes, o->reply.result.size);
+	else
+		writer_fail(w, &o->reply.fail);
+	writer_end(w, '}');
+}
+
+static char *pack(const char *device, const struct outcome *o, uint64_t ns, size_t *ret_size)
+{
+	static const char head[WIRE_HEAD];
+	struct growing g = { NULL, 0, 0 };
+	struct writer w;
+
+	if (growing_append(&g, head, sizeof(head)))
+		return NULL;
+	writer_init_value(&w, &g, 0);
+	write_reply(&w, device, o, ns);
+	if (writer_finish_value(&w) || g.size - WIRE_HEAD > WIRE_MAX_REPLY) {
+		growing_free(&g);
+		return NULL;
+	}
+	wire_put_length((uint8_t *)g.bytes, (uint32_t)(g.size - WIRE_HEAD));
+	*ret_size = g.size;
+	return g.bytes;
 }
 
 /* The signal was for the session and not for who asks. */

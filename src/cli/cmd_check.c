@@ -63,13 +63,14 @@ static int named_target(struct check *c, const char *name, struct fail *f)
 /* ---- a plan -------------------------------------------------------------------- */
 
 /* What the step made, for the steps after it and for the answer. */
-static int note_step(struct check *c, const struct step *step, const struct reply *reply,
-		     struct fail *f)
+static int note_step(struct check *c, const struct step *step, struct reply *reply, struct fail *f)
 {
 	bool made = step->verb == STEP_REG || step->verb == STEP_CREATE;
-	const json_t *of = reply->result;
+	const json_t *of = reply_tree(reply);
 	int ret;
 
+	if (!of)
+		return fail_nomem(f);
 	if (made)
 		of = json_object_get(of, "mr");
 	ret = dry_files_after(&c->files, step,

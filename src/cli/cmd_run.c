@@ -18,8 +18,8 @@
 struct outcome {
 	bool ran, ok, met;
 	uint64_t elapsed_ns;
-	json_t *result;
-	struct fail *fail; /* owned, or &no_memory */
+	struct growing result; /* JSON text; owned */
+	struct fail *fail;     /* owned, or &no_memory */
 };
 
 struct run {
@@ -35,6 +35,8 @@ struct run {
 };
 
 static struct fail no_memory;
+
+#define STEP_DEPTH 3 /* a step's members: in the document, in its steps, in the step */
 
 /* ---- one step ------------------------------------------------------------------- */
 
@@ -77,7 +79,7 @@ static void run_step(struct run *run, size_t index)
 		note(run, index, &fail);
 	if (o->ok) {
 		o->result = reply.result;
-		reply.result = NULL;
+		reply.result = (struct growing){ NULL, 0, 0 };
 	} else {
 		keep_fail(o, &reply.fail);
 	}
@@ -89,12 +91,9 @@ static void run_step(struct run *run, size_t index)
 static void write_outcome(struct writer *w, const struct step *step, const struct outcome *o)
 {
 	writer_begin(w, '{');
-	writer_key(w, "do");
-	writer_string(w, step_word(step->verb));
-	writer_key(w, "ok");
-	writer_bool(w, o->ok);
-	writer_key(w, "skipped");
-	writer_bool(w, !o->ran);
+	say_string(w, "do", step_word(step->verb));
+	say_bool(w, "ok", o->ok);
+	say_bool(w, "skipped", !o->ran);
 	writer_key(w, "expected");
 	if (step->expect && o->ran)
 		writer_bool(w, o->met);
@@ -110,7 +109,7 @@ static void write_outcome(struct writer *w, const struct step *step, const struc
 		writer_fail(w, o->fail);
 	} else if (o->ran) {
 		writer_key(w, "result");
-		writer_json(w, o->result);
+		writer_raw(w, o->result.bytes, o->result.size);
 	}
 	writer_end(w, '}');
 }
@@ -197,6 +196,7 @@ static void run_steps(struct run *run)
 	size_t i;
 
 	run->session->progress = show_progress;
+	run->session->depth = run->cli->opts.format == FORMAT_JSON ? STEP_DEPTH : 0;
 	writer_init(&run->lines, STDOUT_FILENO, true);
 	for (i = 0; i < run->plan->num; i++) {
 		if (!run->failed || (run->cli->opts.keep_going && !signals_cancel && !run->lost))

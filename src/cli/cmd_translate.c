@@ -116,7 +116,7 @@ static int translate(const struct cli *cli, struct session *s, json_t *doc, json
 	step.mr = LONE_MR;
 	rc = dispatch_step(s, &step, reply);
 	step_free(&step);
-	if (!rc && json_object_set_new(reply->result, "mr", json_null()))
+	if (!rc && json_object_set_new(reply_tree(reply), "mr", json_null()))
 		rc = fail_nomem(f);
 	return rc;
 }
@@ -153,7 +153,7 @@ int cmd_translate(struct cli *cli)
 {
 	bool spec = is_spec(cli->args[0]);
 	json_t *request = json_object();
-	struct reply reply = { .result = NULL };
+	struct reply reply = { .tree = NULL };
 	json_t *answer = NULL;
 	int rc, status;
 
@@ -165,7 +165,7 @@ int cmd_translate(struct cli *cli)
 	if (rc)
 		status = answer_fail(cli, NULL, &reply.fail);
 	else if (spec)
-		status = answer_result(cli, NULL, json_incref(reply.result));
+		status = answer_result(cli, NULL, json_incref(reply.tree));
 	else
 		status = client_answer(cli, STDOUT_FILENO, answer);
 	reply_clear(&reply);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "cli.h"
+#include "result.h"
 
 static step_fn *const steps[STEP_DO_MAX] = {
 	[STEP_REG] = step_reg,
@@ -69,8 +70,11 @@ int dispatch_step(struct session *s, const struct step *step, struct reply *repl
 	if (!rc)
 		rc = steps[step->verb](s, step, reply);
 	rc = fail_told(&reply->fail, rc);
-	if (rc)
+	if (rc) {
+		/* what was written ahead of it */
+		growing_free(&reply->result);
 		explain_gone(s, &reply->fail);
+	}
 	return rc;
 }
 
@@ -90,8 +94,16 @@ int dispatch(struct session *s, const json_t *request, struct reply *reply)
 
 void reply_clear(struct reply *reply)
 {
-	json_decref(reply->result);
+	growing_free(&reply->result);
+	json_decref(reply->tree);
 	free(reply->bytes);
-	reply->result = NULL;
+	reply->tree = NULL;
 	reply->bytes = NULL;
+}
+
+json_t *reply_tree(struct reply *reply)
+{
+	if (!reply->tree)
+		reply->tree = result_tree(&reply->result);
+	return reply->tree;
 }

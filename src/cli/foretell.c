@@ -101,10 +101,11 @@ static int compare_hex_length(const json_t *hex, const json_t *result, struct fa
 	return -EBADMSG;
 }
 
-static int compare_result(const struct step *step, const struct reply *reply, struct fail *f)
+static int compare_result(const struct step *step, struct reply *reply, struct fail *f)
 {
+	const json_t *result = reply_tree(reply);
+	json_t *members = result ? foretold_members(step->expect, result) : NULL;
 	struct step foretold = *step;
-	json_t *members = foretold_members(step->expect, reply->result);
 	int ret;
 
 	if (!members)
@@ -116,7 +117,7 @@ static int compare_result(const struct step *step, const struct reply *reply, st
 	ret = outcome_check(&foretold, reply, f);
 	json_decref(members);
 	return ret ? ret
-		   : compare_hex_length(json_object_get(step->expect, "hex"), reply->result, f);
+		   : compare_hex_length(json_object_get(step->expect, "hex"), result, f);
 }
 
 /* The step succeeded without a device and would fail on one: what it made is not there. */
@@ -135,7 +136,7 @@ static int take_back(struct session *s, const struct step *step, struct fail *f)
 	return rc;
 }
 
-int foretell_outcome(struct session *s, const struct step *step, const struct reply *reply, int rc,
+int foretell_outcome(struct session *s, const struct step *step, struct reply *reply, int rc,
 		     struct fail *f)
 {
 	if (!rc && step->expect_error != FAIL_NONE && !is_foretold(step->expect_error))

@@ -9,7 +9,7 @@
  * as it can be foretold: 0, or the failure that `run` would give. What only a device or the machine
  * can tell is taken as met, and then what the step made is taken back when it was expected to fail.
  */
-int foretell_outcome(struct session *s, const struct step *step, const struct reply *reply, int rc,
+int foretell_outcome(struct session *s, const struct step *step, struct reply *reply, int rc,
 		     struct fail *f);
 
 #endif /* CLI_FORETELL_H */

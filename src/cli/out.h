@@ -14,24 +14,28 @@
 #include <stdint.h>
 
 #include "cli.h"
+#include "growing.h"
 
 struct writer {
 	int fd;
+	struct growing *to; /* in place of fd; NULL: none */
 	bool compact;
 	int error; /* negative errno of the first write that failed */
 	unsigned depth;
 	bool empty;	/* nothing yet in the innermost container */
 	bool after_key; /* a value comes next */
-	char last;	/* byte written */
+	char last;	/* byte flushed */
 	size_t used;
 	char buf[16384]; /* an error with every byte escaped fits */
 };
 
 /* fd -1: nothing is written; what fits is in buf, used bytes of it, and the rest is -ENOBUFS. */
 void writer_init(struct writer *w, int fd, bool compact);
+/* One value as text, compact, or with the indents that it has as a member at that depth. */
+void writer_init_value(struct writer *w, struct growing *to, unsigned depth);
 void writer_begin(struct writer *w, char bracket); /* '{' or '[' */
 void writer_end(struct writer *w, char bracket);   /* '}' or ']' */
-void writer_key(struct writer *w, const char *key);
+void writer_key(struct writer *w, const char *key); /* with nothing in it to escape */
 void writer_null(struct writer *w);
 void writer_bool(struct writer *w, bool value);
 void writer_int(struct writer *w, int64_t value);
@@ -39,9 +43,21 @@ void writer_string(struct writer *w, const char *value); /* NULL: null */
 void writer_micros(struct writer *w, uint64_t ns);	 /* as microseconds, three decimals */
 void writer_json(struct writer *w, const json_t *value); /* NULL: null */
 void writer_fail(struct writer *w, const struct fail *fail);
+void writer_raw(struct writer *w, const char *text, size_t num); /* a value that is written already */
 void writer_text(struct writer *w, const char *text); /* as it is: for --format text */
 /* End the document or the text with a newline, if there is none, and flush. 0 or a negative errno. */
 int writer_finish(struct writer *w);
+/* The same for a value: nothing is added to it. */
+int writer_finish_value(struct writer *w);
+
+/* A member: its name and its value. */
+void say_null(struct writer *w, const char *key);
+void say_bool(struct writer *w, const char *key, bool value);
+void say_int(struct writer *w, const char *key, uint64_t value);
+void say_count(struct writer *w, const char *key, int64_t value); /* null when negative */
+void say_string(struct writer *w, const char *key, const char *value); /* NULL: null */
+/* "0x...", with so many digits at least. */
+void say_hex(struct writer *w, const char *key, uint64_t value, unsigned width);
 
 /* text.c: a result for eyes, as an indented list of names and values. */
 void text_value(struct writer *w, const json_t *value);

@@ -46,53 +46,121 @@ static json_t *words(uint64_t bits, const char *(*name)(uint64_t bit))
 	return list;
 }
 
-json_t *result_access(uint64_t access)
+/* ---- results of steps ---------------------------------------------------------- */
+
+void reply_begin(struct writer *w, const struct session *s, struct reply *reply)
 {
-	return words(access, ibmr_access_name);
+	writer_init_value(w, &reply->result, s->depth);
+	writer_begin(w, '{');
+}
+
+int reply_end(struct writer *w, struct reply *reply)
+{
+	writer_end(w, '}');
+	return writer_finish_value(w) ? fail_nomem(&reply->fail) : 0;
+}
+
+static void say_access(struct writer *w, uint64_t access)
+{
+	unsigned i;
+
+	writer_key(w, "access");
+	writer_begin(w, '[');
+	for (i = 0; access >> i; i++)
+		if (access >> i & 1 && ibmr_access_name(UINT64_C(1) << i))
+			writer_string(w, ibmr_access_name(UINT64_C(1) << i));
+	writer_end(w, ']');
 }
 
 /* Null of an MR that has no pages of its own to fault in. */
-static json_t *odp_counts(const struct ibmr_mr *mr, const struct ibmr_mr_info *info)
+static void say_odp_pages(struct writer *w, const struct ibmr_mr *mr,
+			  const struct ibmr_mr_info *info)
 {
 	struct ibmr_odp_counts counts;
 
-	if (info->indirect || !info->on_demand)
-		return json_null();
+	if (info->indirect || !info->on_demand) {
+		say_null(w, "odp_pages");
+		return;
+	}
 	ibmr_mr_odp_counts(mr, &counts);
-	return json_pack("{s:o, s:o, s:o}", "faults", result_count(counts.faults), "prefetched",
-			 result_count(counts.prefetched), "invalidations",
-			 result_count(counts.invalidations));
+	writer_key(w, "odp_pages");
+	writer_begin(w, '{');
+	say_count(w, "faults", counts.faults);
+	say_count(w, "prefetched", counts.prefetched);
+	say_count(w, "invalidations", counts.invalidations);
+	writer_end(w, '}');
 }
 
-json_t *result_mr(const struct ibmr_mr *mr)
+/* What an indirect MR has and a direct one has not. */
+static void say_table(struct writer *w, const struct ibmr_mr_info *info)
+{
+	static const char *const forms[] = { NULL, "inline", "list_memory", "tree" };
+	const bool known = info->indirect && info->state != IBMR_STATE_UNKNOWN;
+
+	say_count(w, "max_klms", info->indirect ? (int64_t)info->max_klms : -1);
+	say_count(w, "entries", known ? (int64_t)info->entries : -1);
+	say_string(w, "form", forms[info->form]);
+	say_count(w, "levels", info->levels ? (int64_t)info->levels : -1);
+	say_count(w, "keys", info->keys ? (int64_t)info->keys : -1);
+}
+
+static void say_info(struct writer *w, const struct ibmr_mr *mr, const struct ibmr_mr_info *info)
 {
 	static const char *const states[] = { "registered", "empty", "filled", "invalidated",
 					      "unknown" };
-	static const char *const forms[] = { NULL, "inline", "list_memory", "tree" };
+
+	say_string(w, "name", info->name);
+	say_string(w, "kind", info->indirect ? "indirect" : "direct");
+	say_string(w, "state", states[info->state]);
+	say_hex(w, "lkey", info->lkey, 1);
+	say_hex(w, "rkey", info->rkey, 1);
+	if (info->state == IBMR_STATE_REGISTERED || info->state == IBMR_STATE_FILLED)
+		say_hex(w, "base", info->base, 1);
+	else
+		say_null(w, "base");
+	if (info->state == IBMR_STATE_UNKNOWN)
+		say_null(w, "length");
+	else
+		say_int(w, "length", info->length);
+	say_access(w, info->access);
+	say_bool(w, "on_demand", info->on_demand);
+	say_table(w, info);
+	say_bool(w, "relaxed_ordering_asked", info->relaxed_asked);
+	if (info->relaxed_in_effect < 0)
+		say_null(w, "relaxed_ordering_in_effect");
+	else
+		say_bool(w, "relaxed_ordering_in_effect", info->relaxed_in_effect);
+	say_odp_pages(w, mr, info);
+	say_string(w, "attach", info->attach);
+}
+
+void writer_mr(struct writer *w, const struct ibmr_mr *mr)
+{
 	struct ibmr_mr_info info;
-	bool has_layout;
 
 	ibmr_mr_query(mr, &info);
-	has_layout = info.state == IBMR_STATE_REGISTERED || info.state == IBMR_STATE_FILLED;
-	return json_pack(
-		"{s:{s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:b, "
-		"s:o, s:o, s:s?}}",
-		"mr", "name", info.name, "kind", info.indirect ? "indirect" : "direct", "state",
-		states[info.state], "lkey", result_hex(info.lkey), "rkey", result_hex(info.rkey),
-		"base", has_layout ? result_hex(info.base) : json_null(), "length",
-		info.state == IBMR_STATE_UNKNOWN ? json_null()
-						 : json_integer((json_int_t)info.length),
-		"access", result_access(info.access), "on_demand", (int)info.on_demand, "max_klms",
-		info.indirect ? json_integer((json_int_t)info.max_klms) : json_null(), "entries",
-		info.indirect && info.state != IBMR_STATE_UNKNOWN
-			? json_integer((json_int_t)info.entries)
-			: json_null(),
-		"form", string_or_null(forms[info.form]), "levels",
-		info.levels ? json_integer(info.levels) : json_null(), "keys",
-		info.keys ? json_integer((json_int_t)info.keys) : json_null(),
-		"relaxed_ordering_asked", (int)info.relaxed_asked, "relaxed_ordering_in_effect",
-		info.relaxed_in_effect < 0 ? json_null() : json_boolean(info.relaxed_in_effect),
-		"odp_pages", odp_counts(mr, &info), "attach", info.attach);
+	writer_begin(w, '{');
+	say_info(w, mr, &info);
+	writer_end(w, '}');
+}
+
+int reply_mr(const struct session *s, const struct ibmr_mr *mr, struct reply *reply)
+{
+	struct writer w;
+
+	reply_begin(&w, s, reply);
+	writer_key(&w, "mr");
+	writer_mr(&w, mr);
+	return reply_end(&w, reply);
+}
+
+json_t *result_tree(const struct growing *text)
+{
+	const struct spec_text whole = { text->bytes, text->size };
+	struct fail unused;
+	json_t *tree;
+
+	return spec_parse_text(&whole, &tree, &unused) ? NULL : tree;
 }
 
 /* ---- devices ----------------------------------------------------------------- */
@@ -202,12 +270,4 @@ json_t *result_broken_device(const char *name, bool software, const struct fail 
 			 result_fail(fail), "driver", "fw", "guid", "ports", "odp", "supported",
 			 "implicit", "rc", "umr", "supported", "max_klms", "inline_klms",
 			 "max_depth", "max_stride", "prefetch", "atomics", "max_mr_size");
-}
-
-int reply_result(struct reply *reply, json_t *result)
-{
-	if (!result)
-		return fail_nomem(&reply->fail);
-	reply->result = result;
-	return 0;
 }

@@ -6,19 +6,26 @@
 #include <jansson.h>
 #include <stdint.h>
 
+#include "out.h"
 #include "session.h"
 
 json_t *result_hex(uint64_t value);  /* "0x..." */
 json_t *result_count(int64_t value); /* an integer; null when negative */
-json_t *result_access(uint64_t access);
-json_t *result_mr(const struct ibmr_mr *mr); /* {"mr": {...}} */
 json_t *result_device(const struct ibmr_caps *caps, bool software);
 /* A device that does not open: the same members, null where nothing is known. */
 json_t *result_broken_device(const char *name, bool software, const struct fail *fail);
 /* As writer_fail has it. */
 json_t *result_fail(const struct fail *fail);
 
-/* A finished result, or out of memory. */
-int reply_result(struct reply *reply, json_t *result);
+/* The text of a result as a value. */
+json_t *result_tree(const struct growing *text);
+
+/* A result is written as an object, which reply_begin opens and reply_end closes. 0 or -ENOMEM. */
+void reply_begin(struct writer *w, const struct session *s, struct reply *reply);
+int reply_end(struct writer *w, struct reply *reply);
+
+void writer_mr(struct writer *w, const struct ibmr_mr *mr);
+/* {"mr": {...}} */
+int reply_mr(const struct session *s, const struct ibmr_mr *mr, struct reply *reply);
 
 #endif /* CLI_RESULT_H */

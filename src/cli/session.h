@@ -12,6 +12,7 @@
 #include "../lib/ibmr.h"
 #include "cli.h"
 #include "fail.h"
+#include "growing.h"
 #include "lent.h"
 #include "spec.h"
 
@@ -59,6 +60,7 @@ struct session {
 	void (*progress)(void *data, uint64_t done, uint64_t total);
 	void *progress_data;
 	uint64_t progress_ns;	 /* when it is to be told next; 0: the step begins */
+	unsigned depth; /* results are written for a document indented so deep; 0: compact */
 	const struct lent *lent; /* the files of this request; NULL: they are opened by name */
 };
 
@@ -115,9 +117,10 @@ int session_fail(const struct ibmr_err *err, int rc, const char *list, struct fa
 
 /* ---- the door -------------------------------------------------------------- */
 
-/* What a request came to: a result (owned), or else a failure. */
+/* What a request came to: a result, or else a failure. */
 struct reply {
-	json_t *result;
+	struct growing result; /* JSON text; owned */
+	json_t *tree;	       /* the same once reply_tree was asked for it; owned */
 	struct fail fail;
 	/* the bytes of a read whose expect has them, for a comparison of all; owned */
 	uint8_t *bytes;
@@ -130,10 +133,12 @@ int dispatch(struct session *s, const json_t *request, struct reply *reply);
 /* The same for a request whose form is checked. */
 int dispatch_step(struct session *s, const struct step *step, struct reply *reply);
 void reply_clear(struct reply *reply);
+/* The result as a value, which stays the reply's. NULL: no memory. */
+json_t *reply_tree(struct reply *reply);
 
 /* Whether the outcome is the one stated: 0, or a negative errno with the mismatch in reterr. A step
  * without expect must have succeeded: its own failure is in reterr then. */
-int outcome_check(const struct step *step, const struct reply *reply, struct fail *reterr);
+int outcome_check(const struct step *step, struct reply *reply, struct fail *reterr);
 
 /* The commands, by file. Each returns 0 with a result, or a negative errno. */
 typedef int step_fn(struct session *s, const struct step *step, struct reply *reply);

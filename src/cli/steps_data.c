@@ -7,8 +7,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -96,12 +94,9 @@ static int read_chunk(struct session *s, struct ibmr_mr *mr, uint64_t offset, vo
 	return rc ? session_fail(&err, rc, NULL, f) : 0;
 }
 
-static json_t *crc_text(uint32_t crc)
+static void say_crc(struct writer *w, uint32_t crc)
 {
-	char text[16];
-
-	snprintf(text, sizeof(text), "0x%08" PRIx32, crc);
-	return json_string(text);
+	say_hex(w, "crc32", crc, 8);
 }
 
 /* ---- write ------------------------------------------------------------------------ */
@@ -157,6 +152,7 @@ int step_write(struct session *s, const struct step *step, struct reply *reply)
 	struct fail *f = &reply->fail;
 	struct source src = { .fd = -1 };
 	struct object *object;
+	struct writer out;
 	uint32_t crc = 0;
 	int rc;
 
@@ -177,11 +173,15 @@ int step_write(struct session *s, const struct step *step, struct reply *reply)
 	}
 	if (rc)
 		return rc;
-	return reply_result(
-		reply,
-		json_pack("{s:s, s:I, s:o, s:o}", "mr", step->mr, "offset", (json_int_t)w->offset,
-			  "length", src.length ? json_integer((json_int_t)src.length) : json_null(),
-			  "crc32", crc_text(crc)));
+	reply_begin(&out, s, reply);
+	say_string(&out, "mr", step->mr);
+	say_int(&out, "offset", w->offset);
+	if (src.length)
+		say_int(&out, "length", src.length);
+	else
+		say_null(&out, "length");
+	say_crc(&out, crc);
+	return reply_end(&out, reply);
 }
 
 /* ---- read ------------------------------------------------------------------------- */
@@ -291,19 +291,22 @@ static int read_all(struct session *s, const struct step *step, struct ibmr_mr *
 	return rc;
 }
 
-static json_t *hex_text(const uint8_t *bytes, uint64_t num)
+static void say_bytes(struct writer *w, const uint8_t *bytes, uint64_t num)
 {
 	static const char digits[] = "0123456789abcdef";
 	char text[2 * HEX_MOST + 1];
 	uint64_t i;
 
-	if (!bytes || num > HEX_MOST)
-		return json_null();
+	if (!bytes || num > HEX_MOST) {
+		say_null(w, "hex");
+		return;
+	}
 	for (i = 0; i < num; i++) {
 		text[2 * i] = digits[bytes[i] >> 4];
 		text[2 * i + 1] = digits[bytes[i] & 15];
 	}
-	return json_stringn(text, 2 * num);
+	text[2 * num] = '\0';
+	say_string(w, "hex", text);
 }
 
 int step_read(struct session *s, const struct step *step, struct reply *reply)
@@ -312,6 +315,7 @@ int step_read(struct session *s, const struct step *step, struct reply *reply)
 	struct fail *f = &reply->fail;
 	struct object *object;
 	struct sink sink;
+	struct writer w;
 	uint64_t length;
 	int rc;
 
@@ -331,11 +335,14 @@ int step_read(struct session *s, const struct step *step, struct reply *reply)
 	}
 	reply->bytes = sink.kept;
 	reply->num_bytes = sink.keep;
-	return reply_result(reply,
-			    json_pack("{s:s, s:I, s:I, s:o, s:o, s:s?}", "mr", step->mr, "offset",
-				      (json_int_t)step->read.offset, "length", (json_int_t)length,
-				      "hex", hex_text(sink.kept, length), "crc32",
-				      crc_text(sink.crc), "file", step->read.to_file));
+	reply_begin(&w, s, reply);
+	say_string(&w, "mr", step->mr);
+	say_int(&w, "offset", step->read.offset);
+	say_int(&w, "length", length);
+	say_bytes(&w, sink.kept, length);
+	say_crc(&w, sink.crc);
+	say_string(&w, "file", step->read.to_file);
+	return reply_end(&w, reply);
 }
 
 /* ---- copy ------------------------------------------------------------------------- */
@@ -368,9 +375,9 @@ static int sum_segment(void *arg, struct object *leaf, uint64_t offset, uint64_t
 	return 0;
 }
 
-/* ret_crc: NULL where the memory cannot be read. */
+/* ret_known: false where the memory cannot be read. */
 static int sum_range(struct session *s, struct object *object, uint64_t offset, uint64_t length,
-		     json_t **ret_crc, struct fail *f)
+		     uint32_t *ret_crc, bool *ret_known, struct fail *f)
 {
 	struct summed sum = { .s = s, .f = f, .chunk = malloc(DATA_CHUNK) };
 	int rc;
@@ -383,7 +390,8 @@ static int sum_range(struct session *s, struct object *object, uint64_t offset, 
 		return fail_nomem(f);
 	if (rc && f->code != FAIL_NONE)
 		return rc;
-	*ret_crc = rc ? json_null() : crc_text(sum.crc);
+	*ret_crc = sum.crc;
+	*ret_known = !rc;
 	return 0;
 }
 
@@ -395,8 +403,10 @@ int step_copy(struct session *s, const struct step *step, struct reply *reply)
 	struct fail *f = &reply->fail;
 	struct object *to, *from;
 	struct ibmr_err err;
+	struct writer w;
+	bool known = false;
+	uint32_t crc = 0;
 	uint64_t length;
-	json_t *crc;
 	int rc;
 
 	rc = session_need(s, c->to, &at_to, &to, f);
@@ -415,15 +425,21 @@ int step_copy(struct session *s, const struct step *step, struct reply *reply)
 	rc = ibmr_mr_copy(to->mr, c->to_offset, from->mr, c->from_offset, length, 0, &err);
 	if (rc)
 		return session_fail(&err, rc, NULL, f);
-	crc = json_null();
 	if (!session_is_dry(s))
-		rc = sum_range(s, to, c->to_offset, length, &crc, f);
+		rc = sum_range(s, to, c->to_offset, length, &crc, &known, f);
 	if (rc)
 		return rc;
-	return reply_result(reply, json_pack("{s:s, s:I, s:s, s:I, s:I, s:o}", "to", c->to,
-					     "to_offset", (json_int_t)c->to_offset, "from", c->from,
-					     "from_offset", (json_int_t)c->from_offset, "length",
-					     (json_int_t)length, "crc32", crc));
+	reply_begin(&w, s, reply);
+	say_string(&w, "to", c->to);
+	say_int(&w, "to_offset", c->to_offset);
+	say_string(&w, "from", c->from);
+	say_int(&w, "from_offset", c->from_offset);
+	say_int(&w, "length", length);
+	if (known)
+		say_crc(&w, crc);
+	else
+		say_null(&w, "crc32");
+	return reply_end(&w, reply);
 }
 
 /* ---- atomics ------------------------------------------------------------------------ */
@@ -435,6 +451,7 @@ static int atomic(struct session *s, const struct step *step, struct reply *repl
 	struct fail *f = &reply->fail;
 	struct object *object;
 	struct ibmr_err err;
+	struct writer w;
 	uint64_t old = 0;
 	int rc;
 
@@ -452,8 +469,11 @@ static int atomic(struct session *s, const struct step *step, struct reply *repl
 					  &err);
 	if (rc)
 		return session_fail(&err, rc, NULL, f);
-	return reply_result(reply, json_pack("{s:s, s:I, s:o}", "mr", step->mr, "offset",
-					     (json_int_t)a->offset, "old", result_hex(old)));
+	reply_begin(&w, s, reply);
+	say_string(&w, "mr", step->mr);
+	say_int(&w, "offset", a->offset);
+	say_hex(&w, "old", old, 1);
+	return reply_end(&w, reply);
 }
 
 int step_fetch_add(struct session *s, const struct step *step, struct reply *reply)

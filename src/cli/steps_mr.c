@@ -140,17 +140,13 @@ static void reg_spec(const struct session *s, const struct step *step, const cha
 static int name_mr(struct session *s, const char *name, struct ibmr_mr *mr,
 		   struct object **ret_object, struct reply *reply)
 {
-	json_t *result = result_mr(mr);
-	int rc;
+	int rc = reply_mr(s, mr, reply);
 
-	rc = result ? session_add(s, name, mr, ret_object, &reply->fail) : fail_nomem(&reply->fail);
-	if (rc) {
-		json_decref(result);
+	if (!rc)
+		rc = session_add(s, name, mr, ret_object, &reply->fail);
+	if (rc)
 		ibmr_mr_dereg(mr, NULL);
-		return rc;
-	}
-	reply->result = result;
-	return 0;
+	return rc;
 }
 
 /* Two MRs over one shared file are the same bytes at two addresses. */
@@ -382,7 +378,7 @@ int step_fill(struct session *s, const struct step *step, struct reply *reply)
 		fill_record_clear(&object->fill);
 	if (!rc) {
 		object->fill = record;
-		return reply_result(reply, result_mr(object->mr));
+		return reply_mr(s, object->mr, reply);
 	}
 	fill_record_clear(&record);
 	if (err.code == IBMR_OK)
@@ -407,7 +403,7 @@ int step_invalidate(struct session *s, const struct step *step, struct reply *re
 		fill_record_clear(&object->fill);
 	if (rc)
 		return session_fail(&err, rc, NULL, f);
-	return reply_result(reply, result_mr(object->mr));
+	return reply_mr(s, object->mr, reply);
 }
 
 int step_dereg(struct session *s, const struct step *step, struct reply *reply)
@@ -415,23 +411,23 @@ int step_dereg(struct session *s, const struct step *step, struct reply *reply)
 	struct fail *f = &reply->fail;
 	struct object *object = NULL;
 	struct ibmr_err err;
-	json_t *result;
+	struct writer w;
 	int rc;
 
 	rc = session_need(s, step->mr, &at_mr, &object, f);
 	if (rc)
 		return rc;
-	/* made before the MR is gone, so that what happened can be told */
-	result = json_pack("{s:s}", "mr", object->name);
-	if (!result)
-		return fail_nomem(f);
+	/* written before the MR is gone, so that what happened can be told */
+	reply_begin(&w, s, reply);
+	say_string(&w, "mr", object->name);
+	rc = reply_end(&w, reply);
+	if (rc)
+		return rc;
 	rc = ibmr_mr_dereg(object->mr, &err);
-	if (rc) {
-		json_decref(result);
+	if (rc)
 		return session_fail(&err, rc, NULL, f);
-	}
 	session_remove(s, object);
-	return reply_result(reply, result);
+	return 0;
 }
 
 /* ---- prefetch ---------------------------------------------------------------------- */
@@ -458,43 +454,48 @@ static int find_ranges(const struct session *s, const struct step *step, struct 
 	return 0;
 }
 
-static json_t *range_list(const struct step *step, const struct ibmr_pages *pages)
+static void say_ranges(struct writer *w, const struct step *step, const struct ibmr_pages *pages)
 {
-	json_t *list = json_array();
 	size_t i;
 
-	for (i = 0; list && pages && i < step->prefetch.num; i++) {
+	writer_key(w, "ranges");
+	writer_begin(w, '[');
+	for (i = 0; i < step->prefetch.num; i++) {
 		const struct ibmr_pages *p = &pages[i];
-		json_t *range =
-			json_pack("{s:s, s:I, s:I, s:I, s:o, s:o}", "mr",
-				  step->prefetch.ranges[i].mr, "offset", (json_int_t)p->offset,
-				  "length", (json_int_t)p->length, "pages", (json_int_t)p->pages,
-				  "cpu_resident_before", result_count(p->cpu_resident_before),
-				  "cpu_resident_after", result_count(p->cpu_resident_after));
 
-		if (json_array_append_new(list, range)) {
-			json_decref(list);
-			list = NULL;
-		}
+		writer_begin(w, '{');
+		say_string(w, "mr", step->prefetch.ranges[i].mr);
+		say_int(w, "offset", p->offset);
+		say_int(w, "length", p->length);
+		say_int(w, "pages", p->pages);
+		say_count(w, "cpu_resident_before", p->cpu_resident_before);
+		say_count(w, "cpu_resident_after", p->cpu_resident_after);
+		writer_end(w, '}');
 	}
-	return list;
+	writer_end(w, ']');
 }
 
-static json_t *prefetch_result(const struct step *step, const struct ibmr_pages *pages,
-			       const struct ibmr_prefetch_info *info)
+static int prefetch_result(const struct session *s, const struct step *step,
+			   const struct ibmr_pages *pages, const struct ibmr_prefetch_info *info,
+			   struct reply *reply)
 {
 	static const char *const words[] = { "read", "write", "no_fault" };
 	const struct ibmr_pages *total = &info->total;
+	struct writer w;
 
-	return json_pack("{s:s, s:b, s:I, s:I, s:s?, s:I, s:o, s:o, s:o, s:o, s:o}", "advice",
-			 words[step->prefetch.advice], "flush", (int)step->prefetch.flush, "bytes",
-			 (json_int_t)info->bytes, "page_size", (json_int_t)info->page_size,
-			 "source", info->source, "pages", (json_int_t)total->pages,
-			 "cpu_resident_before", result_count(total->cpu_resident_before),
-			 "cpu_resident_after", result_count(total->cpu_resident_after),
-			 "device_mapped_before", result_count(total->device_mapped_before),
-			 "device_mapped_after", result_count(total->device_mapped_after), "ranges",
-			 range_list(step, pages));
+	reply_begin(&w, s, reply);
+	say_string(&w, "advice", words[step->prefetch.advice]);
+	say_bool(&w, "flush", step->prefetch.flush);
+	say_int(&w, "bytes", info->bytes);
+	say_int(&w, "page_size", info->page_size);
+	say_string(&w, "source", info->source);
+	say_int(&w, "pages", total->pages);
+	say_count(&w, "cpu_resident_before", total->cpu_resident_before);
+	say_count(&w, "cpu_resident_after", total->cpu_resident_after);
+	say_count(&w, "device_mapped_before", total->device_mapped_before);
+	say_count(&w, "device_mapped_after", total->device_mapped_after);
+	say_ranges(&w, step, pages);
+	return reply_end(&w, reply);
 }
 
 /* The first range with a page that is not there; one whose pages nothing could count is not shown to
@@ -552,7 +553,7 @@ int step_prefetch(struct session *s, const struct step *step, struct reply *repl
 		else if (step->prefetch.expect_resident && !session_is_dry(s))
 			rc = check_resident(step, pages, f);
 		if (!rc)
-			rc = reply_result(reply, prefetch_result(step, pages, &info));
+			rc = prefetch_result(s, step, pages, &info, reply);
 	}
 	free(ranges);
 	free(pages);

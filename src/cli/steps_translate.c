@@ -9,37 +9,45 @@
 #define MOST 4096 /* pieces or places of one answer */
 
 struct answer {
-	json_t *list;
+	struct writer w;
 	size_t num;
 	bool complete;
 	struct fail *f;
 };
 
-/* One more of either kind; the walk ends with the first failure, or when there is room for no more. */
-static int take(struct answer *a, json_t *one)
+/* Whether there is room for one more of either kind; the walk ends when there is none. */
+static bool has_room(struct answer *a)
 {
-	if (a->num == MOST) {
-		a->complete = false;
-		json_decref(one);
-		return 1;
-	}
-	a->num++;
-	return json_array_append_new(a->list, one) ? fail_nomem(a->f) : 0;
+	a->complete = a->num < MOST;
+	a->num += a->complete;
+	return a->complete;
 }
 
 static int take_piece(void *arg, const struct ibmr_piece *piece)
 {
+	struct answer *a = arg;
 	struct ibmr_mr_info info;
 
+	if (!has_room(a))
+		return 1;
 	ibmr_mr_query(piece->mr, &info);
-	return take(arg, json_pack("{s:I, s:s, s:I, s:I}", "at", (json_int_t)piece->at, "mr",
-				   info.name, "offset", (json_int_t)piece->offset, "length",
-				   (json_int_t)piece->length));
+	writer_begin(&a->w, '{');
+	say_int(&a->w, "at", piece->at);
+	say_string(&a->w, "mr", info.name);
+	say_int(&a->w, "offset", piece->offset);
+	say_int(&a->w, "length", piece->length);
+	writer_end(&a->w, '}');
+	return 0;
 }
 
 static int take_place(void *arg, uint64_t at)
 {
-	return take(arg, json_integer((json_int_t)at));
+	struct answer *a = arg;
+
+	if (!has_room(a))
+		return 1;
+	writer_int(&a->w, (int64_t)at);
+	return 0;
 }
 
 static int walk(struct answer *a, const struct step *step, struct ibmr_mr *mr, struct ibmr_mr *from)
@@ -65,19 +73,48 @@ static uint64_t rest(const struct ibmr_mr *mr, const struct step_translate *t)
 	return t->length == IBMR_TO_END ? info.length - t->offset : t->length;
 }
 
-static json_t *make_result(const struct answer *a, const struct step *step,
-			   const struct object *object)
+/* What was asked: the members ahead of the two lists. */
+static void say_question(struct writer *w, const struct step *step, const struct object *object)
 {
 	const struct step_translate *t = &step->translate;
 
-	if (t->from)
-		return json_pack("{s:s, s:n, s:n, s:s, s:I, s:[], s:O, s:b}", "mr", step->mr,
-				 "offset", "length", "from", t->from, "from_offset",
-				 (json_int_t)t->from_offset, "pieces", "places", a->list,
-				 "complete", (int)a->complete);
-	return json_pack("{s:s, s:I, s:I, s:n, s:n, s:O, s:[], s:b}", "mr", step->mr, "offset",
-			 (json_int_t)t->offset, "length", (json_int_t)rest(object->mr, t), "from",
-			 "from_offset", "pieces", a->list, "places", "complete", (int)a->complete);
+	say_string(w, "mr", step->mr);
+	if (t->from) {
+		say_null(w, "offset");
+		say_null(w, "length");
+		say_string(w, "from", t->from);
+		say_int(w, "from_offset", t->from_offset);
+	} else {
+		say_int(w, "offset", t->offset);
+		say_int(w, "length", rest(object->mr, t));
+		say_null(w, "from");
+		say_null(w, "from_offset");
+	}
+}
+
+static void say_nothing(struct writer *w, const char *key)
+{
+	writer_key(w, key);
+	writer_begin(w, '[');
+	writer_end(w, ']');
+}
+
+/* The one list that the question is for; the other is empty. */
+static int say_answer(struct answer *a, const struct step *step, struct ibmr_mr *mr,
+		      struct ibmr_mr *from)
+{
+	int rc;
+
+	if (from)
+		say_nothing(&a->w, "pieces");
+	writer_key(&a->w, from ? "places" : "pieces");
+	writer_begin(&a->w, '[');
+	rc = walk(a, step, mr, from);
+	writer_end(&a->w, ']');
+	if (!from)
+		say_nothing(&a->w, "places");
+	say_bool(&a->w, "complete", a->complete);
+	return rc;
 }
 
 int step_translate(struct session *s, const struct step *step, struct reply *reply)
@@ -85,7 +122,7 @@ int step_translate(struct session *s, const struct step *step, struct reply *rep
 	const struct at at = { .name = "mr" }, at_from = { .name = "from" };
 	struct fail *f = &reply->fail;
 	struct object *object, *from = NULL;
-	struct answer a = { .complete = true, .f = f };
+	struct answer a;
 	int rc;
 
 	rc = session_need(s, step->mr, &at, &object, f);
@@ -93,10 +130,11 @@ int step_translate(struct session *s, const struct step *step, struct reply *rep
 		rc = session_need(s, step->translate.from, &at_from, &from, f);
 	if (rc)
 		return rc;
-	a.list = json_array();
-	rc = a.list ? walk(&a, step, object->mr, from ? from->mr : NULL) : fail_nomem(f);
-	if (!rc)
-		rc = reply_result(reply, make_result(&a, step, object));
-	json_decref(a.list);
-	return rc;
+	a.f = f;
+	a.num = 0;
+	a.complete = true;
+	reply_begin(&a.w, s, reply);
+	say_question(&a.w, step, object);
+	rc = say_answer(&a, step, object->mr, from ? from->mr : NULL);
+	return rc ? rc : reply_end(&a.w, reply);
 }

@@ -36,8 +36,9 @@ enum state state_of(const json_t *entry)
 struct measure {
 	bool ran;
 	uint64_t slowest_ns;
-	json_t *result; /* or NULL */
-	int status;	/* of the device's refusal, -1: none */
+	struct growing text; /* of the result, until all rounds are done */
+	json_t *result;	     /* or NULL */
+	int status;	     /* of the device's refusal, -1: none */
 	uint32_t vendor_err;
 };
 
@@ -173,9 +174,9 @@ static void note(struct measure *m, struct reply *reply, uint64_t ns)
 	m->ran = true;
 	if (ns > m->slowest_ns)
 		m->slowest_ns = ns;
-	json_decref(m->result);
-	m->result = reply->result;
-	reply->result = NULL;
+	growing_free(&m->text);
+	m->text = reply->result;
+	reply->result = (struct growing){ NULL, 0, 0 };
 	m->status = reply->fail.code == FAIL_COMPLETION ? reply->fail.status : -1;
 	m->vendor_err = reply->fail.vendor_err;
 }
@@ -259,6 +260,21 @@ static void run_rounds(struct run *run)
 	}
 	take_stock(run, &run->after_last);
 	run->counted = run->check->rounds > 1;
+}
+
+/* The last results as values: what was said in the rounds before is not read. */
+static void read_results(struct run *run)
+{
+	struct measure *m;
+	size_t i;
+
+	for (i = 0; run->measures && i < run->check->plan.num; i++) {
+		m = &run->measures[i];
+		m->result = m->text.size ? result_tree(&m->text) : NULL;
+		if (m->text.size && !m->result)
+			run->no_memory = true;
+		growing_free(&m->text);
+	}
 }
 
 /* ---- thresholds ------------------------------------------------------------------------------ */
@@ -519,6 +535,7 @@ json_t *check_run(const struct cli *cli, const char *device, const struct check 
 			skip(&run, need);
 		else
 			run_session(&run, device);
+		read_results(&run);
 		if (run.state == STATE_PASS)
 			check_thresholds(&run);
 		entry = describe(&run);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "cli.h"
+#include "growing.h"
 
 uint32_t wire_length(const uint8_t head[WIRE_HEAD])
 {
@@ -23,29 +24,9 @@ void wire_put_length(uint8_t head[WIRE_HEAD], uint32_t length)
 	head[3] = (uint8_t)length;
 }
 
-struct growing {
-	char *bytes;
-	size_t size, room;
-};
-
 static int append(const char *bytes, size_t num, void *data)
 {
-	struct growing *g = data;
-	size_t room = g->room;
-	char *more;
-
-	while (num > room - g->size)
-		room = room ? 2 * room : 1024;
-	if (room != g->room) {
-		more = realloc(g->bytes, room);
-		if (!more)
-			return -1;
-		g->bytes = more;
-		g->room = room;
-	}
-	memcpy(g->bytes + g->size, bytes, num);
-	g->size += num;
-	return 0;
+	return growing_append(data, bytes, num);
 }
 
 char *wire_pack(const json_t *message, size_t *ret_size)

@@ -13,6 +13,7 @@
 void writer_init(struct writer *w, int fd, bool compact)
 {
 	w->fd = fd;
+	w->to = NULL;
 	w->compact = compact;
 	w->error = 0;
 	w->depth = 0;
@@ -22,11 +23,23 @@ void writer_init(struct writer *w, int fd, bool compact)
 	w->last = '\n';
 }
 
+void writer_init_value(struct writer *w, struct growing *to, unsigned depth)
+{
+	writer_init(w, -1, depth == 0);
+	w->to = to;
+	w->depth = depth;
+	w->after_key = true;
+}
+
 static void flush(struct writer *w)
 {
 	size_t done = 0;
 
-	while (done < w->used && !w->error) {
+	if (w->used)
+		w->last = w->buf[w->used - 1];
+	if (w->to && !w->error)
+		w->error = growing_append(w->to, w->buf, w->used);
+	while (w->fd >= 0 && done < w->used && !w->error) {
 		ssize_t n = write(w->fd, w->buf + done, w->used - done);
 
 		if (n > 0)
@@ -39,7 +52,8 @@ static void flush(struct writer *w)
 	w->used = 0;
 }
 
-static void put(struct writer *w, const char *bytes, size_t num)
+/* What the buffer does not hold. */
+static void put_much(struct writer *w, const char *bytes, size_t num)
 {
 	while (num > 0) {
 		size_t room = sizeof(w->buf) - w->used;
@@ -49,26 +63,28 @@ static void put(struct writer *w, const char *bytes, size_t num)
 			w->error = -ENOBUFS;
 			return;
 		}
-
 		memcpy(w->buf + w->used, bytes, part);
-		/* cppcheck-suppress objectIndex ; of one byte, part is 1 */
-		w->last = bytes[part - 1];
 		w->used += part;
 		bytes += part;
 		num -= part;
-		if (w->used == sizeof(w->buf) && w->fd >= 0)
+		if (w->used == sizeof(w->buf) && (w->fd >= 0 || w->to))
 			flush(w);
 	}
 }
 
-static void put_char(struct writer *w, char c)
+static inline void put(struct writer *w, const char *bytes, size_t num)
 {
-	if (w->used + 1 >= sizeof(w->buf)) {
-		put(w, &c, 1);
+	if (num >= sizeof(w->buf) - w->used) {
+		put_much(w, bytes, num);
 		return;
 	}
-	w->buf[w->used++] = c;
-	w->last = c;
+	memcpy(w->buf + w->used, bytes, num);
+	w->used += num;
+}
+
+static inline void put_char(struct writer *w, char c)
+{
+	put(w, &c, 1);
 }
 
 void writer_text(struct writer *w, const char *text)
@@ -145,45 +161,78 @@ static void escaped(struct writer *w, unsigned char c)
 	}
 }
 
+/* Whether one of eight characters does not stand for itself. */
+static bool is_odd(uint64_t x)
+{
+	const uint64_t ones = UINT64_C(0x0101010101010101);
+	const uint64_t quote = x ^ ones * '"', slash = x ^ ones * '\\', del = x ^ ones * 0x7f;
+
+	return (((x - ones * 0x20) & ~x) | ((quote - ones) & ~quote) | ((slash - ones) & ~slash) |
+		((del - ones) & ~del)) &
+	       ones << 7;
+}
+
+/* The characters in front that stand for themselves. */
+static size_t plain_run(const char *s, size_t num)
+{
+	size_t i = 0;
+	uint64_t x;
+
+	for (; num - i >= sizeof(x); i += sizeof(x)) {
+		memcpy(&x, s + i, sizeof(x));
+		if (is_odd(x))
+			break;
+	}
+	while (i < num && stands_for_itself((unsigned char)s[i]))
+		i++;
+	return i;
+}
+
 static void quoted(struct writer *w, const char *s, size_t num)
 {
-	size_t i = 0, from;
+	size_t i = 0, run;
 
 	put_char(w, '"');
 	while (i < num) {
-		for (from = i; i < num && stands_for_itself((unsigned char)s[i]); i++)
-			;
-		put(w, s + from, i - from);
+		run = plain_run(s + i, num - i);
+		put(w, s + i, run);
+		i += run;
 		if (i < num)
 			escaped(w, (unsigned char)s[i++]);
 	}
 	put_char(w, '"');
 }
 
-void writer_key(struct writer *w, const char *key)
+/* Behind the name of a member. */
+static void colon(struct writer *w)
 {
-	separate(w);
-	quoted(w, key, strlen(key));
-	put_char(w, ':');
-	if (!w->compact)
-		put_char(w, ' ');
+	put(w, ": ", w->compact ? 1 : 2);
 	w->after_key = true;
 }
 
-static void plain(struct writer *w, const char *text)
+void writer_key(struct writer *w, const char *key)
 {
 	separate(w);
-	writer_text(w, text);
+	put_char(w, '"');
+	put(w, key, strlen(key));
+	put_char(w, '"');
+	colon(w);
+}
+
+static inline void plain(struct writer *w, const char *text, size_t num)
+{
+	separate(w);
+	put(w, text, num);
 }
 
 void writer_null(struct writer *w)
 {
-	plain(w, "null");
+	plain(w, "null", 4);
 }
 
 void writer_bool(struct writer *w, bool value)
 {
-	plain(w, value ? "true" : "false");
+	plain(w, value ? "true" : "false", value ? 4 : 5);
 }
 
 /* The digits of a value, in front of end; where they begin. */
@@ -202,8 +251,7 @@ void writer_int(struct writer *w, int64_t value)
 
 	if (value < 0)
 		*--at = '-';
-	separate(w);
-	put(w, at, (size_t)(end - at));
+	plain(w, at, (size_t)(end - at));
 }
 
 void writer_string(struct writer *w, const char *value)
@@ -228,8 +276,12 @@ static void thousandths(struct writer *w, bool negative, uint64_t value)
 	at = digits(at, value / 1000);
 	if (negative)
 		*--at = '-';
-	separate(w);
-	put(w, at, (size_t)(end - at));
+	plain(w, at, (size_t)(end - at));
+}
+
+void writer_raw(struct writer *w, const char *text, size_t num)
+{
+	plain(w, text, num);
 }
 
 void writer_micros(struct writer *w, uint64_t ns)
@@ -247,6 +299,57 @@ static void real(struct writer *w, double value)
 	else
 		thousandths(w, value < 0 && scaled >= 1, (uint64_t)scaled);
 }
+
+/* ---- members --------------------------------------------------------------------- */
+
+void say_null(struct writer *w, const char *key)
+{
+	writer_key(w, key);
+	writer_null(w);
+}
+
+void say_bool(struct writer *w, const char *key, bool value)
+{
+	writer_key(w, key);
+	writer_bool(w, value);
+}
+
+void say_int(struct writer *w, const char *key, uint64_t value)
+{
+	writer_key(w, key);
+	writer_int(w, (int64_t)value);
+}
+
+void say_count(struct writer *w, const char *key, int64_t value)
+{
+	writer_key(w, key);
+	if (value < 0)
+		writer_null(w);
+	else
+		writer_int(w, value);
+}
+
+void say_string(struct writer *w, const char *key, const char *value)
+{
+	writer_key(w, key);
+	writer_string(w, value);
+}
+
+void say_hex(struct writer *w, const char *key, uint64_t value, unsigned width)
+{
+	static const char hex[] = "0123456789abcdef";
+	char text[19], *end = text + sizeof(text) - 1, *at = end;
+
+	*end = '\0';
+	do
+		*--at = hex[value & 15];
+	while ((value >>= 4) || end - at < width);
+	*--at = 'x';
+	*--at = '0';
+	say_string(w, key, at);
+}
+
+/* ---- trees ------------------------------------------------------------------------ */
 
 static void array(struct writer *w, const json_t *value)
 {
@@ -266,7 +369,9 @@ static void object(struct writer *w, const json_t *value)
 
 	writer_begin(w, '{');
 	for (it = json_object_iter(obj); it; it = json_object_iter_next(obj, it)) {
-		writer_key(w, json_object_iter_key(it));
+		separate(w);
+		quoted(w, json_object_iter_key(it), strlen(json_object_iter_key(it)));
+		colon(w);
 		writer_json(w, json_object_iter_value(it));
 	}
 	writer_end(w, '}');
@@ -303,9 +408,17 @@ void writer_json(struct writer *w, const json_t *value)
 
 int writer_finish(struct writer *w)
 {
-	if (w->last != '\n')
-		put(w, "\n", 1);
+	const char last = w->used ? w->buf[w->used - 1] : w->last;
+
+	if (last != '\n')
+		put_char(w, '\n');
 	flush(w);
 	w->empty = true;
+	return w->error;
+}
+
+int writer_finish_value(struct writer *w)
+{
+	flush(w);
 	return w->error;
 }

@@ -223,7 +223,7 @@ static void carry_out(struct session *session, const json_t *request)
 			abort();
 		}
 	} else {
-		REQUIRE(reply.result);
+		REQUIRE(reply.result.size);
 	}
 	reply_clear(&reply);
 }

@@ -45,7 +45,7 @@ static void run_dry(const struct plan *plan)
 		if (ret)
 			check_refusal(ret, &reply.fail);
 		else
-			REQUIRE(reply.result);
+			REQUIRE(reply.result.size);
 		reply_clear(&reply);
 	}
 	REQUIRE(session_close(session, &f) == 0);

@@ -116,8 +116,7 @@ static int compare_result(const struct step *step, struct reply *reply, struct f
 	foretold.expect = members;
 	ret = outcome_check(&foretold, reply, f);
 	json_decref(members);
-	return ret ? ret
-		   : compare_hex_length(json_object_get(step->expect, "hex"), result, f);
+	return ret ? ret : compare_hex_length(json_object_get(step->expect, "hex"), result, f);
 }
 
 /* The step succeeded without a device and would fail on one: what it made is not there. */

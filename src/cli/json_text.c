@@ -12,8 +12,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "heap.h"
 #include "utf8.h"
 #include "words.h"
+
+#define VALUE_BYTES 16 /* of memory for a byte of text, with what is made of the value */
 
 /* ---- places ------------------------------------------------------------------ */
 
@@ -314,6 +317,7 @@ int spec_parse_text(const struct spec_text *text, json_t **ret_doc, struct fail 
 	json_t *doc;
 	int ret;
 
+	heap_expect(VALUE_BYTES * text->size);
 	ret = document(&p, &doc);
 	free(p.scratch);
 	if (!ret)

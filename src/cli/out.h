@@ -33,8 +33,8 @@ struct writer {
 void writer_init(struct writer *w, int fd, bool compact);
 /* One value as text, compact, or with the indents that it has as a member at that depth. */
 void writer_init_value(struct writer *w, struct growing *to, unsigned depth);
-void writer_begin(struct writer *w, char bracket); /* '{' or '[' */
-void writer_end(struct writer *w, char bracket);   /* '}' or ']' */
+void writer_begin(struct writer *w, char bracket);  /* '{' or '[' */
+void writer_end(struct writer *w, char bracket);    /* '}' or ']' */
 void writer_key(struct writer *w, const char *key); /* with nothing in it to escape */
 void writer_null(struct writer *w);
 void writer_bool(struct writer *w, bool value);
@@ -43,7 +43,8 @@ void writer_string(struct writer *w, const char *value); /* NULL: null */
 void writer_micros(struct writer *w, uint64_t ns);	 /* as microseconds, three decimals */
 void writer_json(struct writer *w, const json_t *value); /* NULL: null */
 void writer_fail(struct writer *w, const struct fail *fail);
-void writer_raw(struct writer *w, const char *text, size_t num); /* a value that is written already */
+void writer_raw(struct writer *w, const char *text,
+		size_t num);			      /* a value that is written already */
 void writer_text(struct writer *w, const char *text); /* as it is: for --format text */
 /* End the document or the text with a newline, if there is none, and flush. 0 or a negative errno. */
 int writer_finish(struct writer *w);
@@ -54,7 +55,7 @@ int writer_finish_value(struct writer *w);
 void say_null(struct writer *w, const char *key);
 void say_bool(struct writer *w, const char *key, bool value);
 void say_int(struct writer *w, const char *key, uint64_t value);
-void say_count(struct writer *w, const char *key, int64_t value); /* null when negative */
+void say_count(struct writer *w, const char *key, int64_t value);      /* null when negative */
 void say_string(struct writer *w, const char *key, const char *value); /* NULL: null */
 /* "0x...", with so many digits at least. */
 void say_hex(struct writer *w, const char *key, uint64_t value, unsigned width);

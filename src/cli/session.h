@@ -59,8 +59,8 @@ struct session {
 	/* told from time to time how far a step is that takes long; NULL: nobody asks */
 	void (*progress)(void *data, uint64_t done, uint64_t total);
 	void *progress_data;
-	uint64_t progress_ns;	 /* when it is to be told next; 0: the step begins */
-	unsigned depth; /* results are written for a document indented so deep; 0: compact */
+	uint64_t progress_ns; /* when it is to be told next; 0: the step begins */
+	unsigned depth;	      /* results are written for a document indented so deep; 0: compact */
 	const struct lent *lent; /* the files of this request; NULL: they are opened by name */
 };
 

@@ -55,8 +55,8 @@ static int replace_file(const struct dry_files *files, struct step_reg *reg, str
 		fail_set(f, FAIL_RANGE,
 			 "offset %" PRIu64
 			 " and what follows is past the end of file '%s', which has "
-			 "%" PRIu64 " bytes by then",
-			 reg->file_offset, reg->file, size);
+			 "%" PRIu64 " byte%s by then",
+			 reg->file_offset, reg->file, size, fail_plural(size));
 		f->err = EFAULT;
 		return -EFAULT;
 	}

@@ -108,6 +108,12 @@ int fail_told(struct fail *f, int rc);
 /* Out of memory in the CLI itself; returns -ENOMEM. */
 int fail_nomem(struct fail *f);
 
+/* What stands behind the word for so many. */
+static inline const char *fail_plural(uint64_t num)
+{
+	return num == 1 ? "" : "s";
+}
+
 /* The record's place: the frames of at as a JSON pointer; NULL is the document itself. A name too
  * long for the record makes it the nearest enclosing place that fits, never half a name. */
 void fail_at(struct fail *f, const struct at *at);

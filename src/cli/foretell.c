@@ -94,7 +94,8 @@ static int compare_hex_length(const json_t *hex, const json_t *result, struct fa
 	if (!json_is_string(hex) || !json_is_integer(length) ||
 	    (json_int_t)json_string_length(hex) / 2 == json_integer_value(length))
 		return 0;
-	fail_set(f, FAIL_MISMATCH, "hex: expected %zu bytes, got %lld", json_string_length(hex) / 2,
+	fail_set(f, FAIL_MISMATCH, "hex: expected %zu byte%s, got %lld",
+		 json_string_length(hex) / 2, fail_plural(json_string_length(hex) / 2),
 		 (long long)json_integer_value(length));
 	fail_at(f, &at);
 	f->err = EBADMSG;

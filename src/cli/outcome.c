@@ -49,8 +49,9 @@ static int compare_hex(const char *want, const struct reply *reply, const struct
 	uint64_t i;
 
 	if (num != reply->num_bytes) {
-		fail_set(f, FAIL_MISMATCH, "hex: expected %llu bytes, got %llu",
-			 (unsigned long long)num, (unsigned long long)reply->num_bytes);
+		fail_set(f, FAIL_MISMATCH, "hex: expected %llu byte%s, got %llu",
+			 (unsigned long long)num, fail_plural(num),
+			 (unsigned long long)reply->num_bytes);
 	} else {
 		for (i = 0; i < num; i++) {
 			int byte = hex_digit(want[2 * i]) << 4 | hex_digit(want[2 * i + 1]);

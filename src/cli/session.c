@@ -269,9 +269,10 @@ int session_need_memory(const struct session *s, const struct object *implicit, 
 			return 0;
 	}
 	fail_set(reterr, FAIL_RANGE,
-		 "%llu bytes at address 0x%llx are not all in the memory of another MR; nothing "
+		 "%llu byte%s at address 0x%llx are not all in the memory of another MR; nothing "
 		 "else is written through '%s'",
-		 (unsigned long long)length, (unsigned long long)addr, implicit->name);
+		 (unsigned long long)length, fail_plural(length), (unsigned long long)addr,
+		 implicit->name);
 	reterr->err = EFAULT;
 	return -EFAULT;
 }

@@ -19,8 +19,8 @@ static int refuse_init(struct fail *f, uint64_t have, uint64_t room)
 {
 	const struct at at = { .name = "init" };
 
-	fail_set(f, FAIL_RANGE, "init has %llu bytes, the MR %llu", (unsigned long long)have,
-		 (unsigned long long)room);
+	fail_set(f, FAIL_RANGE, "init has %llu byte%s, the MR %llu", (unsigned long long)have,
+		 fail_plural(have), (unsigned long long)room);
 	f->err = EFAULT;
 	fail_at(f, &at);
 	return -EFAULT;

@@ -568,8 +568,8 @@ static int verify_all(struct verify *v, struct object *object)
 		return refuse_state(object, v->f);
 	if (!rc && v->start != info.length) {
 		fail_set(v->f, FAIL_MISMATCH,
-			 "length: '%s' is %" PRIu64 " bytes long, its entries add up to %" PRIu64,
-			 v->name, info.length, v->start);
+			 "length: '%s' is %" PRIu64 " byte%s long, its entries add up to %" PRIu64,
+			 v->name, info.length, fail_plural(info.length), v->start);
 		return mismatch(v, "length");
 	}
 	if (!v->can_write && !v->can_read)

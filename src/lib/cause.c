@@ -104,7 +104,7 @@ int ibmri_err_no_memory(struct ibmr_err *err, const char *origin, uint64_t bytes
 	char what[64];
 	int ret;
 
-	snprintf(what, sizeof(what), "%" PRIu64 " bytes", bytes);
+	snprintf(what, sizeof(what), "%" PRIu64 " byte%s", bytes, ibmri_plural(bytes));
 	ret = map_count(origin, what, ENOMEM, err);
 	return ret ? ret
 		   : ibmri_failed(err, IBMR_E_NO_MEMORY, origin, ENOMEM, "out of memory for %s",

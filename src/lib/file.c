@@ -43,8 +43,8 @@ static int file_range(const struct ibmr_mr_spec *spec, uint64_t size, uint64_t *
 	if (length == IBMR_TO_END && spec->file_offset >= size)
 		return ibmri_refuse(err, IBMR_E_RANGE, ORIGIN,
 				    "offset %" PRIu64
-				    " is not before the end of file '%s' (%" PRIu64 " bytes)",
-				    spec->file_offset, spec->path, size);
+				    " is not before the end of file '%s' (%" PRIu64 " byte%s)",
+				    spec->file_offset, spec->path, size, ibmri_plural(size));
 	if (length == IBMR_TO_END)
 		length = size - spec->file_offset;
 	ret = ibmri_mem_length(length, err);
@@ -53,14 +53,15 @@ static int file_range(const struct ibmr_mr_spec *spec, uint64_t size, uint64_t *
 	if (spec->file_offset > (uint64_t)INT64_MAX - length)
 		return ibmri_refuse(err, IBMR_E_RANGE, ORIGIN,
 				    "file offset %" PRIu64 " plus %" PRIu64
-				    " bytes is past what a file can hold",
-				    spec->file_offset, length);
+				    " byte%s is past what a file can hold",
+				    spec->file_offset, length, ibmri_plural(length));
 	if (!ibmri_within(spec->file_offset, length, size) &&
 	    !(spec->file_flags & IBMR_FILE_CREATE)) {
 		ret = ibmri_refuse(err, IBMR_E_RANGE, ORIGIN,
 				   "bytes [%" PRIu64 ", %" PRIu64
-				   ") are past the end of file '%s' (%" PRIu64 " bytes)",
-				   spec->file_offset, spec->file_offset + length, spec->path, size);
+				   ") are past the end of file '%s' (%" PRIu64 " byte%s)",
+				   spec->file_offset, spec->file_offset + length, spec->path, size,
+				   ibmri_plural(size));
 		ibmri_err_hint(err, "a shared mapping can lengthen it: ask for create");
 		return ret;
 	}

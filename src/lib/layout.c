@@ -145,9 +145,9 @@ static int past_end(const struct ibmr_layout *in, uint64_t i, const struct ibmri
 				    noun(in), i, e->offset, e->length);
 	return ibmri_refuse(err, IBMR_E_RANGE, ORIGIN,
 			    "%s %" PRIu64 ": bytes [%" PRIu64 ", %" PRIu64
-			    ") are past the end of '%s' (%" PRIu64 " bytes)",
+			    ") are past the end of '%s' (%" PRIu64 " byte%s)",
 			    noun(in), i, e->offset, e->offset + e->length, e->mr->name,
-			    e->mr->length);
+			    e->mr->length, ibmri_plural(e->mr->length));
 }
 
 static int check_bounds(const struct ibmr_layout *in, uint64_t i, struct ibmri_entry *e,
@@ -160,8 +160,9 @@ static int check_bounds(const struct ibmr_layout *in, uint64_t i, struct ibmri_e
 	if (e->length == IBMR_TO_END)
 		return ibmri_refuse(err, IBMR_E_RANGE, ORIGIN,
 				    "%s %" PRIu64 ": offset %" PRIu64
-				    " is past the end of '%s' (%" PRIu64 " bytes)",
-				    noun(in), i, e->offset, e->mr->name, e->mr->length);
+				    " is past the end of '%s' (%" PRIu64 " byte%s)",
+				    noun(in), i, e->offset, e->mr->name, e->mr->length,
+				    ibmri_plural(e->mr->length));
 	if (!e->length)
 		return ibmri_refuse(err, IBMR_E_ARGUMENT, ORIGIN, "%s %" PRIu64 ": length is 0",
 				    noun(in), i);

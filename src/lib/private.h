@@ -33,6 +33,12 @@
 
 /* ---- err.c --------------------------------------------------------------- */
 
+/* What stands behind the word for so many. */
+static inline const char *ibmri_plural(uint64_t num)
+{
+	return num == 1 ? "" : "s";
+}
+
 /* Each returns the negative errno that the public call is to return; err may be NULL. */
 
 /* Said to compilers and analyzers, which would otherwise see paths where a failure returns 0. */

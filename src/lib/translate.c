@@ -32,9 +32,10 @@ static int past_end(const struct ibmr_mr *mr, uint64_t offset, uint64_t length, 
 		    struct ibmr_err *err)
 {
 	return ibmri_refuse(err, IBMR_E_RANGE, origin,
-			    "%" PRIu64 " bytes from offset %" PRIu64
-			    " reach past the end of '%s' (%" PRIu64 " bytes)",
-			    length, offset, mr->name, mr->length);
+			    "offset %" PRIu64 " plus %" PRIu64
+			    " byte%s is past the end of '%s' (%" PRIu64 " byte%s)",
+			    offset, length, ibmri_plural(length), mr->name, mr->length,
+			    ibmri_plural(mr->length));
 }
 
 int ibmr_mr_translate(struct ibmr_mr *mr, uint64_t offset, uint64_t length, ibmr_piece_fn *fn,

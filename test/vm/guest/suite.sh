@@ -153,8 +153,8 @@ suites()
 				then .state == "skip" and (.error.message | length > 10)
 				else .state == "pass" end) and
 			(.devices[0] | .reported.umr == false and .proved.umr == null and .proved.odp)' \
-			ibmr validate --device rxe0 --suite $suite --skip on-demand-offset
-		ibmr validate --device rxe0 --suite $suite >whole.json 2>/dev/null
+			ibmr validate --device rxe0 --suite $suite --timeout 1m --deadline 4m --skip on-demand-offset
+		ibmr validate --device rxe0 --suite $suite --timeout 1m --deadline 4m >whole.json 2>/dev/null
 		check "rxe0: the $suite suite finds whether on-demand copies are misplaced" 0 '
 			([.devices[0].checks[] | select(.state == "fail" or .state == "error") | .name]
 				== (if "'$misplaced'" == "fail" then ["on-demand-offset"] else [] end)) and
@@ -163,7 +163,7 @@ suites()
 	sysctl -q -w vm.nr_hugepages=0
 	check "rxe0: --require umr makes its skips failures" 1 '
 		.devices[0].missing == ["umr"] and .error.code == "unsupported"' \
-		ibmr validate --device rxe0 --require umr --skip on-demand-offset
+		ibmr validate --device rxe0 --require umr --timeout 1m --skip on-demand-offset
 }
 
 prefetch()

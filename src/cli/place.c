@@ -168,7 +168,13 @@ static void lock_name(const struct place *p, char buf[NAME_MAX + 1])
 static int running(const struct place *p, struct fail *f)
 {
 	place_refuse(f, "running", EADDRINUSE, p->path, "a session is running there");
-	fail_hint(f, "ibmr session stop ends it; --socket names another place");
+	if (faccessat(p->dir, p->base, F_OK, AT_SYMLINK_NOFOLLOW) && errno == ENOENT)
+		fail_hint(f,
+			  "it is just starting, or its socket was removed: fuser %s.lock names the "
+			  "process to end",
+			  p->path);
+	else
+		fail_hint(f, "ibmr session stop ends it; --socket names another place");
 	return -EADDRINUSE;
 }
 

@@ -237,6 +237,22 @@ held_session() {
 	export IBMR_SOCKET=$session_socket
 }
 
+@test "a session whose socket was removed: start says how to find it" {
+	session
+	good session status
+	local pid
+	pid=$(jq .result.pid <<<"$output")
+	rm "$IBMR_SOCKET"
+	bad 5 session session status
+	bad 5 session session start --device soft0
+	holds '.error.cause == "running" and (.error.hint | contains("fuser") and contains(".lock"))'
+	kill "$pid"
+	gone "$pid"
+	session
+	bad 5 session session start --device soft0
+	holds '.error.hint | contains("session stop")'
+}
+
 @test "after kill -9 the next start has nothing in its way" {
 	session
 	good session status

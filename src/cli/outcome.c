@@ -140,12 +140,19 @@ static int wrong_ending(const struct step *step, const struct reply *reply, stru
 	return -EBADMSG;
 }
 
+/* By a signal or the command's deadline, which are no answer of the step. */
+static bool was_stopped(const struct fail *f)
+{
+	return f->code == FAIL_INTERRUPTED ||
+	       (f->code == FAIL_TIMEOUT && f->cause && !strcmp(f->cause, "deadline"));
+}
+
 int outcome_check(const struct step *step, struct reply *reply, struct fail *reterr)
 {
 	enum fail_code code = reply->fail.code;
 
 	/* a plan may expect an error, but no plan expects to be stopped */
-	if (code == FAIL_INTERRUPTED || (!step->expect && code != FAIL_NONE)) {
+	if (was_stopped(&reply->fail) || (!step->expect && code != FAIL_NONE)) {
 		*reterr = reply->fail;
 		return -EBADMSG;
 	}

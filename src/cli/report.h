@@ -48,7 +48,7 @@ struct groups {
 
 struct report {
 	json_t *names; /* of nodes, by number */
-	json_t *known; /* name -> number */
+	json_t *known; /* name -> task, or null */
 	struct figure *figures;
 	size_t num_figures;
 	json_t *figure_index;

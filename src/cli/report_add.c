@@ -201,22 +201,40 @@ static int add_device(struct report *r, const json_t *dev, uint32_t node)
 	return rc;
 }
 
+/* The name of the node that answers, in name. -EEXIST: it has answered. A host is one node, by its own
+ * name; of further tasks on it each is one more, with its number. */
+static int name_node(const struct report *r, const json_t *identity, char *name, size_t size)
+{
+	const char *host = text_of(identity, "host");
+	const char *task = json_string_value(json_object_get(identity, "task"));
+	const json_t *first;
+
+	snprintf(name, size, "%.256s", host);
+	first = json_object_get(r->known, name);
+	if (!first)
+		return 0;
+	if (!task || json_is_null(first) || !strcmp(task, json_string_value(first)))
+		return -EEXIST;
+	snprintf(name, size, "%.256s#%.100s", host, task);
+	return json_object_get(r->known, name) ? -EEXIST : 0;
+}
+
 /* The number of a node that is new; -EEXIST: it has answered. */
 static int new_node(struct report *r, const json_t *doc, uint32_t *ret_node)
 {
-	const json_t *identity = json_object_get(doc, "identity");
-	const char *task = json_string_value(json_object_get(identity, "task"));
+	json_t *identity = json_object_get(doc, "identity");
+	json_t *task = json_object_get(identity, "task");
 	char name[400];
+	int rc = name_node(r, identity, name, sizeof(name));
 
-	snprintf(name, sizeof(name), "%.256s%s%.100s", text_of(identity, "host"), task ? "#" : "",
-		 task ? task : "");
-	if (json_object_get(r->known, name))
-		return -EEXIST;
+	if (rc)
+		return rc;
 	*ret_node = (uint32_t)json_array_size(r->names);
-	return json_object_set_new(r->known, name, json_integer(*ret_node)) ||
-			       json_array_append_new(r->names, json_string(name))
-		       ? -ENOMEM
-		       : 0;
+	if (json_object_set_new(r->known, name,
+				json_is_string(task) ? json_incref(task) : json_null()) ||
+	    json_array_append_new(r->names, json_string(name)))
+		return -ENOMEM;
+	return 0;
 }
 
 /* The lines before a summary are its checks, each with the device it is of. */

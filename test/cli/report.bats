@@ -46,6 +46,17 @@ change() {
 		[.checks[].times.outliers[]?.node] == ["node00013"]'
 }
 
+@test "a node is a host; of further tasks on it each is one more, and the same task again is a duplicate" {
+	nodes 3
+	change '(.[0].identity, .[1].identity, .[2].identity).host = "n1" | .[0].identity.task = "4" | .[1].identity.task = "5"
+		| .[2].identity.task = "4"'
+	good report nodes.jsonl
+	holds '.result | .node_names == ["n1", "n1#5"] and (.duplicates | length) == 1'
+	change '.[1].identity = {host: "n2", job: null, task: null} | .[2].identity = {host: "n1", job: null, task: null}'
+	good report nodes.jsonl
+	holds '.result | .node_names == ["n1", "n2"] and (.duplicates | length) == 1'
+}
+
 @test "what fails is folded by cause, with the nodes" {
 	nodes 6
 	change '(.[2, 4].devices[0].checks[3]) |= (.state = "fail" | .error = {code: "mismatch", message: "byte 7"}) |

@@ -163,6 +163,15 @@ fits() {
 	states_are "timeout pass"
 }
 
+@test "the deadline in a step that expects something is the deadline, and what comes after it was not reached" {
+	soft0 hold=1
+	suite "$one" '{"name":"data","steps":['"$reg_a"',{"do":"read","mr":"a","length":1,"expect":{"hex":"00"}}]}' \
+		'{"name":"refused","steps":['"$reg_a"',{"do":"read","mr":"a","length":1,"expect":{"error":"timeout"}}]}'
+	bad 6 timeout validate --device soft0 --suite ./s.json --deadline 1500ms
+	states_are "pass timeout timeout"
+	holds '[.devices[0].checks[1, 2].error.cause] == ["deadline", "deadline"]'
+}
+
 @test "SIGTERM: the finished checks are told, and nothing is left" {
 	suite "$one" '{"name":"long","rounds":100000000,"steps":['"$reg_a"',{"do":"dereg","mr":"a"}]}'
 	"$IBMR" validate --device soft0 --suite ./s.json >out.json 2>err &

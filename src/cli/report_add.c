@@ -249,6 +249,29 @@ static int add_pending(struct report *r, uint32_t node)
 	return rc;
 }
 
+static size_t num_checks(const json_t *doc)
+{
+	const json_t *dev;
+	size_t i, num = 0;
+
+	json_array_foreach(json_object_get(doc, "devices"), i, dev) num +=
+		json_array_size(json_object_get(dev, "checks"));
+	return num;
+}
+
+/* Whether its checks are all here and no others: those in it, or the lines before it. A node writes its
+ * lines before its summary; where there are more of them, another node's stand between. */
+static bool has_its_checks(const struct report *r, const json_t *doc)
+{
+	const json_t *count;
+	const char *state;
+	json_int_t num = 0;
+
+	json_object_foreach(json_object_get(doc, "counts"), state, count) num +=
+		json_integer_value(count);
+	return (size_t)num == num_checks(doc) + json_array_size(r->pending);
+}
+
 static int add_answer(struct report *r, const json_t *doc, uint32_t node)
 {
 	const json_t *dev;
@@ -284,6 +307,13 @@ int report_add(struct report *r, const char *input, json_t *doc, struct fail *f)
 	    !json_is_string(json_object_get(doc, "suite")))
 		return report_note(r->broken, input, "a document that is no answer of validate's",
 				   f);
+	if (!has_its_checks(r, doc)) {
+		json_array_clear(r->pending);
+		return report_note(r->broken, input,
+				   "the checks before it are not those of this answer alone: the "
+				   "lines of a node must follow each other",
+				   f);
+	}
 	rc = new_node(r, doc, &node);
 	if (rc == -EEXIST)
 		rc = report_note(r->duplicates, input,

@@ -12,6 +12,7 @@ chance = random.Random(1)
 checks = answer["devices"][0]["checks"]
 while len(checks) < 30:
     checks.append(dict(checks[0], name="more-%d" % len(checks)))
+answer["counts"]["pass"] += len(checks) - sum(answer["counts"].values())
 times = [check["elapsed_us"] for check in checks]
 for number in range(int(sys.argv[2])):
     answer["identity"]["host"] = "node%05d" % number

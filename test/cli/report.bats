@@ -57,6 +57,22 @@ change() {
 	holds '.result | .node_names == ["n1", "n2"] and (.duplicates | length) == 1'
 }
 
+@test "lines of two nodes that are mixed are no node's checks" {
+	local host
+	for host in n1 n2; do
+		SLURMD_NODENAME=$host ibmr validate --device soft0 --format jsonl
+		printf '%s\n' "$output" >$host.jsonl
+	done
+	cat n1.jsonl n2.jsonl >whole.jsonl
+	good report whole.jsonl
+	holds '.result | .node_names == ["n1", "n2"] and .broken == []'
+	paste -d '\n' n1.jsonl n2.jsonl >mixed.jsonl
+	bad 1 io report mixed.jsonl
+	holds '.error.message | test("must follow each other")'
+	good report mixed.jsonl <(SLURMD_NODENAME=n3 "$IBMR" validate --device soft0 --format jsonl 2>/dev/null)
+	holds '.result | .node_names == ["n3"] and (.broken | length) == 2'
+}
+
 @test "what fails is folded by cause, with the nodes" {
 	nodes 6
 	change '(.[2, 4].devices[0].checks[3]) |= (.state = "fail" | .error = {code: "mismatch", message: "byte 7"}) |

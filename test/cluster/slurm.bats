@@ -132,6 +132,19 @@ not_marked() {
 	! [ -e "$CLUSTER/results/$1.drained" ]
 }
 
+@test "where it cannot keep its answer it says so, and no node is lost for it" {
+	printf 'results=/proc/nothing\n' >"$BATS_TEST_TMPDIR/conf"
+	export IBMR_NODE_CHECK_CONF=$BATS_TEST_TMPDIR/conf
+	run -2 --separate-stderr "$IBMR_BUILD/data/cluster/ibmr-node-check"
+	[[ "$stderr" == *"was not checked: cannot write in /proc/nothing"* ]]
+	run -0 --separate-stderr "$IBMR_BUILD/data/cluster/ibmr-node-check" --prolog
+	printf 'results=%s\n' "$BATS_TEST_TMPDIR" >"$BATS_TEST_TMPDIR/conf"
+	mkdir "$BATS_TEST_TMPDIR/$(uname -n).lock"
+	run -2 --separate-stderr "$IBMR_BUILD/data/cluster/ibmr-node-check"
+	[[ "$stderr" == *"was not checked: cannot write in "* ]]
+	run -2 "$IBMR_BUILD/data/cluster/ibmr-node-check" --prolong
+}
+
 @test "health check: a mistake in the settings drains no node" {
 	fault n1 'options=(--suite nowhere.json)'
 	touch "$CLUSTER/health.on" "$CLUSTER/prolog.on"

@@ -14,7 +14,7 @@ files() {
 # Scripts of bash, by their name or their first line; takes git patterns as files does.
 bash_files() {
 	files "$@" | grep -E '\.(bash|sh|bats|nhc\.in)$' || true
-	files "$@" | grep -vE '\.[^/]*$' | xargs -r awk 'FNR == 1 && /^#!.*(ba)?sh$/ { print FILENAME } FNR > 1 { nextfile }'
+	files "$@" | grep -E '(^|/)[^/.]+(\.in)?$' | xargs -r awk 'FNR == 1 && /^#!.*(ba)?sh$/ { print FILENAME } FNR > 1 { nextfile }'
 }
 
 cores() {

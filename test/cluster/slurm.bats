@@ -101,6 +101,15 @@ report() { # JQ-EXPRESSION
 	back_in_service
 }
 
+@test "prolog: a node that hangs is drained by what it hung in" {
+	touch "$CLUSTER/prolog.on"
+	fault n3 'export IBMR_SOFT0=hold=1; options+=(--deadline 2s)'
+	run -0 --separate-stderr timeout 60 sbatch --parsable --nodelist=n3 --output=/dev/null --wrap true
+	wait_for 30 node_is n3 'drained ibmr: soft0 data timeout timeout: * more)'
+	scancel "$output"
+	back_in_service
+}
+
 @test "health check: drained while it fails, and back when it passes" {
 	fault n3 'export IBMR_SOFT0=break=off_by_one'
 	touch "$CLUSTER/health.on"

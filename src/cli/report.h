@@ -25,12 +25,13 @@ struct nodes {
 	size_t num, room;
 };
 
-/* One check of one device over all nodes. */
+/* What one check of one device came to over all nodes. */
 struct figure {
 	char *device, *check;
+	char *what; /* was measured for a threshold; NULL: the check itself, by its time */
 	size_t states[STATE_MAX];
-	struct nodes nodes; /* of which us are the times */
-	double *us;
+	struct nodes nodes; /* of which values are; microseconds of the check's time */
+	double *values;
 	size_t room;
 };
 
@@ -76,8 +77,10 @@ void report_names(struct writer *w, const json_t *names, names_put *put);
 /* Of "node: what" the nodes by what (owned). */
 json_t *report_by_what(struct writer *w, const json_t *entries);
 
-/* The times of a check as a strip. */
-void report_plot(struct writer *w, const json_t *times);
+/* The values of all nodes as a strip. */
+void report_plot(struct writer *w, const json_t *spread);
+/* Of such values; their names end with the unit where it is the same for all. */
+double report_spread(const json_t *spread, const char *name);
 void report_escaped(struct writer *w, const char *text);
 
 void report_text(struct writer *w, const json_t *sum);

@@ -55,13 +55,15 @@ static int group_add(struct groups *groups, const char *what, const char *value,
 	return group->what && group->value ? add_node(&group->nodes, node) : -ENOMEM;
 }
 
-static struct figure *figure_of(struct report *r, const char *device, const char *check)
+/* what: NULL of the check itself. */
+static struct figure *figure_of(struct report *r, const char *device, const char *check,
+				const char *what)
 {
-	char key[200];
+	char key[400];
 	struct figure *figures;
 	json_t *at;
 
-	snprintf(key, sizeof(key), "%s\1%s", device, check);
+	snprintf(key, sizeof(key), "%.100s\1%.100s\1%.100s", device, check, what ? what : "");
 	at = json_object_get(r->figure_index, key);
 	if (at)
 		return &r->figures[json_integer_value(at)];
@@ -73,8 +75,9 @@ static struct figure *figure_of(struct report *r, const char *device, const char
 	memset(figures, 0, sizeof(*figures));
 	figures->device = strdup(device);
 	figures->check = strdup(check);
+	figures->what = what ? strdup(what) : NULL;
 	r->num_figures++; /* report_free has it, whatever comes */
-	if (!figures->device || !figures->check ||
+	if (!figures->device || !figures->check || (what && !figures->what) ||
 	    json_object_set_new(r->figure_index, key, json_integer((json_int_t)r->num_figures - 1)))
 		return NULL;
 	return figures;
@@ -89,24 +92,62 @@ static const char *text_of(const json_t *object, const char *name)
 	return text ? text : "";
 }
 
+static int add_figure(struct figure *figure, double value, uint32_t node)
+{
+	const struct nodes *nodes = &figure->nodes;
+
+	/* measured once, and held against two bounds */
+	if (nodes->num && nodes->list[nodes->num - 1] == node)
+		return 0;
+	if (more(&figure->values, nodes->num, &figure->room, sizeof(*figure->values)))
+		return -ENOMEM;
+	figure->values[nodes->num] = value;
+	return add_node(&figure->nodes, node);
+}
+
+/* What was measured for thresholds, whether met or not. */
+static int add_measured(struct report *r, const char *device, const json_t *entry, uint32_t node)
+{
+	const json_t *row;
+	size_t i;
+
+	json_array_foreach(json_object_get(entry, "thresholds"), i, row)
+	{
+		const json_t *step = json_object_get(row, "step");
+		const json_t *measured = json_object_get(row, "measured");
+		struct figure *figure;
+		char what[100];
+
+		if (!json_is_number(measured))
+			continue;
+		if (json_is_integer(step))
+			snprintf(what, sizeof(what), "step %" JSON_INTEGER_FORMAT " %.60s",
+				 json_integer_value(step), text_of(row, "what"));
+		else
+			snprintf(what, sizeof(what), "%.60s", text_of(row, "what"));
+		figure = figure_of(r, device, text_of(entry, "name"), what);
+		if (!figure || add_figure(figure, json_number_value(measured), node))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
 static int add_check(struct report *r, const char *device, const json_t *entry, uint32_t node)
 {
 	const json_t *us = json_object_get(entry, "elapsed_us");
 	const json_t *error = json_object_get(entry, "error");
 	const enum state state = state_of(entry);
-	struct figure *figure = figure_of(r, device, text_of(entry, "name"));
+	struct figure *figure = figure_of(r, device, text_of(entry, "name"), NULL);
 	char what[300];
 
 	if (!figure)
 		return -ENOMEM;
 	figure->states[state]++;
-	if (state == STATE_PASS && json_is_number(us)) {
-		if (more(&figure->us, figure->nodes.num, &figure->room, sizeof(*figure->us)))
-			return -ENOMEM;
-		figure->us[figure->nodes.num] = json_number_value(us);
-		if (add_node(&figure->nodes, node))
-			return -ENOMEM;
-	}
+	if (state == STATE_PASS && json_is_number(us) &&
+	    add_figure(figure, json_number_value(us), node))
+		return -ENOMEM;
+	if (add_measured(r, device, entry, node))
+		return -ENOMEM;
 	if (state == STATE_PASS || state == STATE_SKIP)
 		return 0;
 	snprintf(what, sizeof(what), "%s %s %s %s", device, text_of(entry, "name"),
@@ -364,7 +405,8 @@ void report_free(struct report *r)
 		free(r->figures[i].device);
 		free(r->figures[i].check);
 		free(r->figures[i].nodes.list);
-		free(r->figures[i].us);
+		free(r->figures[i].what);
+		free(r->figures[i].values);
 	}
 	free(r->figures);
 	free_groups(&r->failures);

@@ -99,13 +99,13 @@ static size_t count_failing(const json_t *failures)
 	return num;
 }
 
-static size_t count_outliers(const json_t *checks)
+static size_t count_outliers(const json_t *list, const char *spread)
 {
 	const json_t *entry;
 	size_t i, num = 0;
 
-	json_array_foreach(checks, i, entry) num +=
-		json_array_size(json_object_get(json_object_get(entry, "times"), "outliers"));
+	json_array_foreach(list, i, entry) num +=
+		json_array_size(json_object_get(json_object_get(entry, spread), "outliers"));
 	return num;
 }
 
@@ -115,9 +115,10 @@ static void head(struct writer *w, const json_t *sum)
 
 	put(w, "<h1>%.0f nodes</h1>\n<p><span class=%s>%zu with failures</span>; ",
 	    number_of(sum, "nodes"), failing ? "bad" : "z", failing);
-	put(w, "%zu facts in which nodes differ; %zu times far from the median; ",
+	put(w, "%zu facts in which nodes differ; %zu figures far from the median; ",
 	    json_array_size(json_object_get(sum, "odd")),
-	    count_outliers(json_object_get(sum, "checks")));
+	    count_outliers(json_object_get(sum, "checks"), "times") +
+		    count_outliers(json_object_get(sum, "measured"), "values"));
 	put(w, "%zu broken inputs, %zu duplicates.</p>\n",
 	    json_array_size(json_object_get(sum, "broken")),
 	    json_array_size(json_object_get(sum, "duplicates")));
@@ -133,19 +134,19 @@ static void count_cell(struct writer *w, const json_t *counts, int state)
 	put(w, "<td class=\"n%s\">%.0f</td>", number == 0 ? " z" : bad ? " bad" : "", number);
 }
 
-static void time_cells(struct writer *w, const json_t *times)
+static void spread_cells(struct writer *w, const json_t *spread)
 {
-	static const char *const names[] = { "median_us", "least_us", "most_us" };
+	static const char *const names[] = { "median", "least", "most" };
 	size_t i;
 
 	for (i = 0; i < 3; i++)
-		if (json_is_object(times))
-			put(w, "<td class=n>%.1f</td>", number_of(times, names[i]));
+		if (json_is_object(spread))
+			put(w, "<td class=n>%.1f</td>", report_spread(spread, names[i]));
 		else
 			writer_text(w, "<td></td>");
 	writer_text(w, "<td class=s>");
-	if (json_is_object(times))
-		report_plot(w, times);
+	if (json_is_object(spread))
+		report_plot(w, spread);
 	writer_text(w, "</td>");
 }
 
@@ -165,12 +166,34 @@ static void checks(struct writer *w, const json_t *list)
 		cell(w, text_of(entry, "check"));
 		for (state = 0; state < STATE_MAX; state++)
 			count_cell(w, json_object_get(entry, "counts"), state);
-		time_cells(w, json_object_get(entry, "times"));
+		spread_cells(w, json_object_get(entry, "times"));
 		writer_text(w, "</tr>\n");
 	}
 	writer_text(w, "</table>\n<p>A strip goes from 0 to the longest time, the darker the more "
 		       "nodes, with a tick at the median; circles are outliers, named below it, "
 		       "the furthest first.</p>\n");
+}
+
+static void measured(struct writer *w, const json_t *list)
+{
+	const json_t *entry;
+	size_t i;
+
+	if (!json_array_size(list))
+		return;
+	begin_table(w, "Measured",
+		    "<th>device<th>check<th>what<th>nodes<th>median<th>least<th>most<th>all nodes");
+	json_array_foreach(list, i, entry)
+	{
+		writer_text(w, "<tr>");
+		cell(w, text_of(entry, "device"));
+		cell(w, text_of(entry, "check"));
+		cell(w, text_of(entry, "what"));
+		put(w, "<td class=n>%.0f</td>", number_of(entry, "nodes"));
+		spread_cells(w, json_object_get(entry, "values"));
+		writer_text(w, "</tr>\n");
+	}
+	writer_text(w, "</table>\n");
 }
 
 static void failures(struct writer *w, const json_t *list)
@@ -284,5 +307,6 @@ void report_html(struct writer *w, const json_t *sum)
 	inputs(w, "Broken inputs", "<th>input<th>what is wrong", json_object_get(sum, "broken"));
 	inputs(w, "Answered twice", "<th>input<th>node", json_object_get(sum, "duplicates"));
 	checks(w, json_object_get(sum, "checks"));
+	measured(w, json_object_get(sum, "measured"));
 	writer_text(w, "</body></html>\n");
 }

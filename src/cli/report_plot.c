@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The times of all nodes in one check as a strip: from 0 to the longest, so that strips of the same length
- * mean the same, and what differs little looks so. */
+/* What was measured on all nodes as a strip: from 0 to the most, so that strips of the same length mean the
+ * same, and what differs little looks so. */
 #include "report.h"
 
 #include <stdarg.h>
@@ -27,16 +27,31 @@ static double number_of(const json_t *object, const char *name)
 	return json_number_value(json_object_get(object, name));
 }
 
-static double place(double us, double most)
+double report_spread(const json_t *spread, const char *name)
 {
-	return 8 + (most > 0 ? us / most * WIDTH : 0);
+	char with_unit[32];
+
+	snprintf(with_unit, sizeof(with_unit), "%s_us", name);
+	return json_object_get(spread, name) ? number_of(spread, name)
+					     : number_of(spread, with_unit);
+}
+
+static double value_of(const json_t *outlier)
+{
+	return json_object_get(outlier, "value") ? number_of(outlier, "value")
+						 : number_of(outlier, "elapsed_us");
+}
+
+static double place(double value, double most)
+{
+	return 8 + (most > 0 ? value / most * WIDTH : 0);
 }
 
 /* A stroke for each part of the way that has nodes, the darker the more. */
-static void strokes(struct writer *w, const json_t *times, double most)
+static void strokes(struct writer *w, const json_t *spread, double most)
 {
-	const json_t *bins = json_object_get(times, "histogram"), *value;
-	const double least = number_of(times, "least_us");
+	const json_t *bins = json_object_get(spread, "histogram"), *value;
+	const double least = report_spread(spread, "least");
 	const double part = (most - least) / (double)json_array_size(bins);
 	const double wide = most > 0 ? part / most * WIDTH : 0;
 	json_int_t fullest = 1;
@@ -62,29 +77,29 @@ static void name_outliers(struct writer *w, const json_t *outliers)
 	{
 		writer_text(w, i ? ", " : "");
 		report_escaped(w, json_string_value(json_object_get(far, "node")));
-		put(w, " %.1f", number_of(far, "elapsed_us"));
+		put(w, " %.1f", value_of(far));
 	}
 	if (json_array_size(outliers) > NAMED)
 		put(w, " and %zu more", json_array_size(outliers) - NAMED);
 	writer_text(w, "</div>");
 }
 
-void report_plot(struct writer *w, const json_t *times)
+void report_plot(struct writer *w, const json_t *spread)
 {
-	const json_t *outliers = json_object_get(times, "outliers"), *far;
-	const double most = number_of(times, "most_us");
-	const double mid = place(number_of(times, "median_us"), most);
+	const json_t *outliers = json_object_get(spread, "outliers"), *far;
+	const double most = report_spread(spread, "most");
+	const double mid = place(report_spread(spread, "median"), most);
 	size_t i;
 
 	put(w,
 	    "<svg viewBox=\"0 0 %d 28\" role=\"img\"><path d=\"M8 14H%d\" stroke=\"#999\"/>"
 	    "<g fill=\"#246\">",
 	    WIDTH + 16, WIDTH + 8);
-	strokes(w, times, most);
+	strokes(w, spread, most);
 	put(w, "</g><path d=\"M%.1f 2V26\" stroke=\"#000\"/>", mid);
 	json_array_foreach(outliers, i, far)
 		put(w, "<circle cx=\"%.1f\" cy=\"14\" r=\"5\" fill=\"none\" stroke=\"#c00\"/>",
-		    place(number_of(far, "elapsed_us"), most));
+		    place(value_of(far), most));
 	writer_text(w, "</svg>");
 	name_outliers(w, outliers);
 }

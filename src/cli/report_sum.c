@@ -44,11 +44,11 @@ static json_t *names_of(const struct report *r, const struct nodes *nodes)
 	return whole(list, rc);
 }
 
-/* ---- times ------------------------------------------------------------------------------- */
+/* ---- values ------------------------------------------------------------------------------- */
 
 struct far {
 	uint32_t node;
-	double us, off;
+	double value, off;
 };
 
 static int furthest_first(const void *a, const void *b)
@@ -66,10 +66,11 @@ static size_t find_far(const struct figure *figure, double mid, double mad, stru
 	size_t i, num = 0;
 
 	for (i = 0; figure->nodes.num >= MIN_ODD && i < figure->nodes.num; i++) {
-		double off = fabs(figure->us[i] - mid);
+		double off = fabs(figure->values[i] - mid);
 
 		if (off > FAR_MADS * 1.4826 * mad && off > FAR_PART * mid)
-			ret_far[num++] = (struct far){ figure->nodes.list[i], figure->us[i], off };
+			ret_far[num++] =
+				(struct far){ figure->nodes.list[i], figure->values[i], off };
 	}
 	qsort(ret_far, num, sizeof(*ret_far), furthest_first);
 	return num;
@@ -83,9 +84,9 @@ static json_t *outliers(const struct report *r, const struct figure *figure, dou
 	int rc = far ? 0 : -1;
 
 	for (i = 0; i < num && !rc; i++)
-		rc = json_array_append_new(list, json_pack("{s:O, s:f}", "node",
-							   json_array_get(r->names, far[i].node),
-							   "elapsed_us", far[i].us));
+		rc = json_array_append_new(
+			list, json_pack("{s:O, s:f}", "node", json_array_get(r->names, far[i].node),
+					figure->what ? "value" : "elapsed_us", far[i].value));
 	free(far);
 	return whole(list, rc);
 }
@@ -99,7 +100,7 @@ static json_t *histogram(const struct figure *figure, double least, double most)
 	int rc = 0;
 
 	for (i = 0; i < figure->nodes.num; i++) {
-		double part = most > least ? (figure->us[i] - least) / (most - least) : 0;
+		double part = most > least ? (figure->values[i] - least) / (most - least) : 0;
 
 		bins[(size_t)(part * (BINS - 1))]++;
 	}
@@ -108,12 +109,15 @@ static json_t *histogram(const struct figure *figure, double least, double most)
 	return whole(list, rc);
 }
 
-static json_t *times(const struct report *r, const struct figure *figure)
+/* Null without a value. */
+static json_t *spread(const struct report *r, const struct figure *figure)
 {
+	static const char *const names[2][4] = { { "median_us", "mad_us", "least_us", "most_us" },
+						 { "median", "mad", "least", "most" } };
+	const char *const *name = names[figure->what != NULL];
 	const size_t num = figure->nodes.num;
 	double *sorted = calloc(num ? num : 1, sizeof(*sorted));
 	double mid, mad, least, most;
-	json_t *object;
 	size_t i;
 
 	if (!sorted)
@@ -122,19 +126,17 @@ static json_t *times(const struct report *r, const struct figure *figure)
 		free(sorted);
 		return json_null();
 	}
-	memcpy(sorted, figure->us, num * sizeof(*sorted));
+	memcpy(sorted, figure->values, num * sizeof(*sorted));
 	mid = median(sorted, num);
 	least = sorted[0];
 	most = sorted[num - 1];
 	for (i = 0; i < num; i++)
-		sorted[i] = fabs(figure->us[i] - mid);
+		sorted[i] = fabs(figure->values[i] - mid);
 	mad = median(sorted, num);
 	free(sorted);
-	object = json_pack("{s:f, s:f, s:f, s:f, s:o, s:o}", "median_us", mid, "mad_us", mad,
-			   "least_us", least, "most_us", most, "outliers",
-			   outliers(r, figure, mid, mad), "histogram",
-			   histogram(figure, least, most));
-	return object;
+	return json_pack("{s:f, s:f, s:f, s:f, s:o, s:o}", name[0], mid, name[1], mad, name[2],
+			 least, name[3], most, "outliers", outliers(r, figure, mid, mad),
+			 "histogram", histogram(figure, least, most));
 }
 
 static json_t *count_states(const struct figure *figure)
@@ -157,10 +159,32 @@ static json_t *checks(const struct report *r)
 	for (i = 0; i < r->num_figures && !rc; i++) {
 		const struct figure *figure = &r->figures[i];
 
+		if (figure->what)
+			continue;
 		rc = json_array_append_new(list, json_pack("{s:s, s:s, s:o, s:o}", "device",
 							   figure->device, "check", figure->check,
 							   "counts", count_states(figure), "times",
-							   times(r, figure)));
+							   spread(r, figure)));
+	}
+	return whole(list, rc);
+}
+
+static json_t *measured(const struct report *r)
+{
+	json_t *list = json_array();
+	size_t i;
+	int rc = 0;
+
+	for (i = 0; i < r->num_figures && !rc; i++) {
+		const struct figure *figure = &r->figures[i];
+
+		if (figure->what)
+			rc = json_array_append_new(list,
+						   json_pack("{s:s, s:s, s:s, s:I, s:o}", "device",
+							     figure->device, "check", figure->check,
+							     "what", figure->what, "nodes",
+							     (json_int_t)figure->nodes.num,
+							     "values", spread(r, figure)));
 	}
 	return whole(list, rc);
 }
@@ -316,10 +340,10 @@ json_t *report_sum(const struct report *r, const json_t *baseline)
 {
 	json_t *sum;
 
-	sum = json_pack("{s:I, s:O, s:O, s:o, s:o, s:o, s:O, s:n}", "nodes",
+	sum = json_pack("{s:I, s:O, s:O, s:o, s:o, s:o, s:o, s:O, s:n}", "nodes",
 			(json_int_t)json_array_size(r->names), "broken", r->broken, "duplicates",
-			r->duplicates, "checks", checks(r), "failures", failures(r), "odd", odd(r),
-			"node_names", r->names, "changes");
+			r->duplicates, "checks", checks(r), "measured", measured(r), "failures",
+			failures(r), "odd", odd(r), "node_names", r->names, "changes");
 	if (sum && baseline && json_object_set_new(sum, "changes", changes(sum, baseline))) {
 		json_decref(sum);
 		return NULL;

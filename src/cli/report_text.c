@@ -52,10 +52,23 @@ static void list_inputs(struct writer *w, const char *title, const json_t *input
 		put(w, "%s and %zu more\n", title, json_array_size(inputs) - SHOWN);
 }
 
+static void list_outliers(struct writer *w, const json_t *spread, const char *value,
+			  const char *unit)
+{
+	const json_t *outliers = json_object_get(spread, "outliers"), *far;
+	size_t i;
+
+	json_array_foreach(outliers, i, far) if (i < SHOWN)
+		put(w, "      outlier: %s %.1f%s\n", text_of(far, "node"),
+		    json_number_value(json_object_get(far, value)), unit);
+	if (json_array_size(outliers) > SHOWN)
+		put(w, "      and %zu outliers more\n", json_array_size(outliers) - SHOWN);
+}
+
 static void show_checks(struct writer *w, const json_t *checks)
 {
-	const json_t *entry, *times, *far;
-	size_t i, k;
+	const json_t *entry, *times;
+	size_t i;
 
 	json_array_foreach(checks, i, entry)
 	{
@@ -68,12 +81,24 @@ static void show_checks(struct writer *w, const json_t *checks)
 			put(w, "  %10.1f us",
 			    json_number_value(json_object_get(times, "median_us")));
 		put(w, "\n");
-		json_array_foreach(json_object_get(times, "outliers"), k, far) if (k < SHOWN)
-			put(w, "      outlier: %s %.1f us\n", text_of(far, "node"),
-			    json_number_value(json_object_get(far, "elapsed_us")));
-		if (json_array_size(json_object_get(times, "outliers")) > SHOWN)
-			put(w, "      and %zu outliers more\n",
-			    json_array_size(json_object_get(times, "outliers")) - SHOWN);
+		list_outliers(w, times, "elapsed_us", " us");
+	}
+}
+
+static void show_measured(struct writer *w, const json_t *measured)
+{
+	const json_t *entry, *values;
+	size_t i;
+
+	json_array_foreach(measured, i, entry)
+	{
+		values = json_object_get(entry, "values");
+		put(w, "  %-10s %-20s %s on %d: %.1f, from %.1f to %.1f\n",
+		    text_of(entry, "device"), text_of(entry, "check"), text_of(entry, "what"),
+		    (int)json_integer_value(json_object_get(entry, "nodes")),
+		    report_spread(values, "median"), report_spread(values, "least"),
+		    report_spread(values, "most"));
+		list_outliers(w, values, "value", "");
 	}
 }
 
@@ -128,6 +153,7 @@ void report_text(struct writer *w, const json_t *sum)
 	list_inputs(w, "broken:", json_object_get(sum, "broken"));
 	list_inputs(w, "duplicate:", json_object_get(sum, "duplicates"));
 	show_checks(w, json_object_get(sum, "checks"));
+	show_measured(w, json_object_get(sum, "measured"));
 	json_array_foreach(json_object_get(sum, "failures"), i, entry)
 	{
 		put(w, "failing: %.300s: %.800s\n", text_of(entry, "what"),

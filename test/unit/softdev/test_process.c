@@ -53,9 +53,11 @@ static int allocate_from(const void *in)
 static void look(struct found *f)
 {
 	struct ib_uverbs_query_port_resp_ex resp = { 0 };
+	/* not the place of a variable: AddressSanitizer may have those elsewhere */
+	uint8_t *frame = __builtin_frame_address(0);
 	struct raw r;
 
-	f->on_it = f->hole - (uint8_t *)&r < (ptrdiff_t)STACK_BYTES && (uint8_t *)&r < f->hole;
+	f->on_it = f->hole - frame < (ptrdiff_t)STACK_BYTES && frame < f->hole;
 	fill_query(&r, 1, &resp);
 	f->good = raw_run(ctx->cmd_fd, &r);
 	f->lid = resp.legacy_resp.lid;

@@ -382,7 +382,8 @@ int ibmri_layout_make(struct ibmr_mr *mr, const struct ibmr_layout *in,
 	ret = check_head(mr, in, err);
 	if (ret)
 		return ret;
-	l.number = ++mr->ctx->layouts;
+	/* the experimental verbs make layouts on several threads of a PD, each of members of its own */
+	l.number = __atomic_add_fetch(&mr->ctx->layouts, 1, __ATOMIC_RELAXED);
 	l.num = in->num; /* at most max_klms, so the size below cannot wrap */
 	l.count = in->kind == IBMR_LAYOUT_REPEAT ? in->count : 1;
 	take_entries(mr, &l);

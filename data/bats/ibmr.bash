@@ -39,7 +39,7 @@ ibmr_holds() {
 ibmr_says() {
 	[ ${#output} -lt 100000 ] || return 1
 	local text=$'\n'$output$'\n' line
-	[[ $output == '{'$'\n'* && $output == *$'\n''}' && ${output#*$'\n''{'$'\n'} == "$output" ]] || return 1
+	[[ $output == '{'$'\n'* && $output == *$'\n''}' && $output != *$'\n''{'$'\n'* ]] || return 1
 	for line; do
 		[[ $text == *$'\n'"$line"[,$'\n']* ]] || return 1
 	done

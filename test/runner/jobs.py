@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Run jobs side by side, each in a folder of its own, and collect their tallies."""
 
-import glob
 import os
 import shutil
 import signal
@@ -11,7 +10,7 @@ import tempfile
 import threading
 import time
 
-from . import tap
+from . import sanitizers, tap
 
 
 class Job:
@@ -82,12 +81,6 @@ def _environment(job, scratch):
     return env
 
 
-def _reports(scratch):
-    for path in sorted(glob.glob(os.path.join(scratch, "sanitizer.*"))):
-        with open(path, encoding="utf-8", errors="replace") as file:
-            yield file.read()
-
-
 def run_job(job):
     """Run it to its end or its time limit; fills tally, seconds and output."""
     scratch = tempfile.mkdtemp(prefix="ibmr-test-")
@@ -126,7 +119,7 @@ def run_job(job):
                 tally.passed = 1
             else:
                 tally.fail("time limit" if status is None else "exit status %s" % status)
-        reports = list(_reports(scratch))
+        reports = list(sanitizers.reports(os.path.join(scratch, "sanitizer")))
         for report in reports:
             lines = [line for line in report.splitlines() if "ERROR" in line or "WARNING" in line]
             tally.fail("sanitizer: " + (lines or report.splitlines() or ["empty report"])[0])

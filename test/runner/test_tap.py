@@ -57,6 +57,14 @@ class Run(unittest.TestCase):
         self.assertEqual(job.tally.passed, 1)
         self.assertEqual(job.tally.failures, ["sanitizer: ERROR: leak"])
 
+    def test_a_thread_on_its_way_out_is_no_find(self):
+        note = "==7==Unable to get registers from thread 8."
+        log = '>"${ASAN_OPTIONS##*log_path=}.7"'
+        job = self.run_shell("echo 1..1; echo '%s' %s; echo ok" % (note, log))
+        self.assertEqual(job.tally.failures, [])
+        job = self.run_shell("echo 1..1; printf '%s\\nERROR: leak\\n' %s; echo ok" % (note, log))
+        self.assertEqual(job.tally.failures, ["sanitizer: ERROR: leak"])
+
     def test_time_limit(self):
         job = self.run_shell("echo 1..1; echo ok; sleep 60", limit=0.2)
         self.assertEqual(len(job.tally.failures), 1)

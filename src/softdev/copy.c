@@ -402,7 +402,8 @@ SD_GUARDED static int run_guarded(void *arg)
 
 #else /* no thread can be guarded (fault.c) */
 
-static void move(uint8_t *dst, const uint8_t *src, size_t size)
+static void move(uint8_t *dst, const uint8_t *src, size_t size, const uint8_t *next_dst,
+		 const uint8_t *next_src)
 {
 	memcpy(dst, src, size);
 }

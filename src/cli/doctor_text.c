@@ -1,23 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What the doctor found, for eyes: the machine in some lines, then each finding with its advice. */
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 
 #include "doctor.h"
 #include "out.h"
-
-static void say(struct writer *w, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-static void say(struct writer *w, const char *fmt, ...)
-{
-	char text[1800];
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(text, sizeof(text), fmt, ap);
-	va_end(ap);
-	writer_text(w, text);
-}
 
 static const char *text_of(const json_t *object, const char *name)
 {
@@ -37,20 +24,21 @@ static void say_devices(struct writer *w, const json_t *devices)
 	size_t i;
 
 	if (!json_array_size(devices))
-		say(w, "devices: none\n");
+		writer_format(w, "devices: none\n");
 	json_array_foreach(devices, i, device)
 	{
 		odp = json_object_get(device, "odp");
 		if (!yes(device, "usable"))
-			say(w, "device %s: does not open\n", text_of(device, "name"));
+			writer_format(w, "device %s: does not open\n", text_of(device, "name"));
 		else
-			say(w, "device %s: %s, port %s, on-demand paging %s, indirect MRs %s\n",
-			    text_of(device, "name"), text_of(device, "driver"),
-			    yes(device, "active_port") ? "active" : "not active",
-			    yes(odp, "implicit")    ? "with implicit MRs"
-			    : yes(odp, "supported") ? "yes"
-						    : "no",
-			    yes(device, "umr") ? "yes" : "no");
+			writer_format(
+				w, "device %s: %s, port %s, on-demand paging %s, indirect MRs %s\n",
+				text_of(device, "name"), text_of(device, "driver"),
+				yes(device, "active_port") ? "active" : "not active",
+				yes(odp, "implicit")	? "with implicit MRs"
+				: yes(odp, "supported") ? "yes"
+							: "no",
+				yes(device, "umr") ? "yes" : "no");
 	}
 }
 
@@ -59,9 +47,9 @@ static void say_limit(struct writer *w, const json_t *memlock, const char *name)
 	const json_t *value = json_object_get(memlock, name);
 
 	if (json_is_integer(value))
-		say(w, " %s %" PRId64, name, (int64_t)json_integer_value(value));
+		writer_format(w, " %s %" PRId64, name, (int64_t)json_integer_value(value));
 	else
-		say(w, " %s %s", name, text_of(memlock, name));
+		writer_format(w, " %s %s", name, text_of(memlock, name));
 }
 
 static void say_findings(struct writer *w, const json_t *findings)
@@ -70,14 +58,14 @@ static void say_findings(struct writer *w, const json_t *findings)
 	size_t i;
 
 	if (!json_array_size(findings))
-		say(w, "\nnothing was found that stands in the way\n");
+		writer_format(w, "\nnothing was found that stands in the way\n");
 	json_array_foreach(findings, i, finding)
 	{
 		advice = json_object_get(finding, "advice");
-		say(w, "\n%s %s: %s\n", text_of(finding, "severity"), text_of(finding, "code"),
-		    text_of(finding, "message"));
+		writer_format(w, "\n%s %s: %s\n", text_of(finding, "severity"),
+			      text_of(finding, "code"), text_of(finding, "message"));
 		if (json_is_string(advice))
-			say(w, "    %s\n", json_string_value(advice));
+			writer_format(w, "    %s\n", json_string_value(advice));
 	}
 }
 
@@ -87,12 +75,14 @@ void doctor_text(struct writer *w, const json_t *result)
 	const json_t *memlock = json_object_get(limits, "memlock");
 	const json_t *library = json_array_get(json_object_get(result, "libraries"), 0);
 
-	say(w, "kernel %s, rdma-core %s\n", text_of(json_object_get(result, "system"), "kernel"),
-	    text_of(library, "version"));
+	writer_format(w, "kernel %s, rdma-core %s\n",
+		      text_of(json_object_get(result, "system"), "kernel"),
+		      text_of(library, "version"));
 	say_devices(w, json_object_get(result, "devices"));
-	say(w, "locked memory:");
+	writer_format(w, "locked memory:");
 	say_limit(w, memlock, "soft");
 	say_limit(w, memlock, "hard");
-	say(w, ", CAP_IPC_LOCK %s\n", yes(limits, "ipc_lock") ? "effective" : "not effective");
+	writer_format(w, ", CAP_IPC_LOCK %s\n",
+		      yes(limits, "ipc_lock") ? "effective" : "not effective");
 	say_findings(w, json_object_get(result, "findings"));
 }

@@ -60,6 +60,8 @@ void say_string(struct writer *w, const char *key, const char *value); /* NULL: 
 /* "0x...", with so many digits at least. */
 void say_hex(struct writer *w, const char *key, uint64_t value, unsigned width);
 
+/* text.c: as writer_text, by a printf format; what is longer than two thousand bytes is cut. */
+void writer_format(struct writer *w, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* text.c: a result for eyes, as an indented list of names and values. */
 void text_value(struct writer *w, const json_t *value);
 

@@ -2,7 +2,6 @@
 /* A report as one page that needs nothing else: no script, no font, no network; readable on paper. */
 #include "report.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -18,19 +17,6 @@ static const char style[] =
 	"@media print{body{font-size:9px;margin:0}td,th{padding:1px 4px}"
 	"td.s{width:260px}.s div{font-size:8px}tr{break-inside:avoid}h2{break-after:avoid}"
 	"rect,circle,path,th{-webkit-print-color-adjust:exact;print-color-adjust:exact}}";
-
-static void put(struct writer *w, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-
-static void put(struct writer *w, const char *fmt, ...)
-{
-	char line[800];
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(line, sizeof(line), fmt, ap);
-	va_end(ap);
-	writer_text(w, line);
-}
 
 void report_escaped(struct writer *w, const char *text)
 {
@@ -65,21 +51,21 @@ static void cell(struct writer *w, const char *text)
 
 static void cell_names(struct writer *w, const json_t *names)
 {
-	put(w, "<td class=n>%zu</td><td>", json_array_size(names));
+	writer_format(w, "<td class=n>%zu</td><td>", json_array_size(names));
 	report_names(w, names, report_escaped);
 	writer_text(w, "</td>");
 }
 
 static void begin_table(struct writer *w, const char *title, const char *columns)
 {
-	put(w, "<h2>%s</h2>\n<table><thead><tr>%s</tr></thead>\n", title, columns);
+	writer_format(w, "<h2>%s</h2>\n<table><thead><tr>%s</tr></thead>\n", title, columns);
 }
 
 static void end_table(struct writer *w, size_t rows)
 {
 	writer_text(w, "</table>\n");
 	if (rows > SHOWN)
-		put(w, "<p>and %zu more</p>\n", rows - SHOWN);
+		writer_format(w, "<p>and %zu more</p>\n", rows - SHOWN);
 }
 
 /* ---- the head --------------------------------------------------------------------------- */
@@ -113,15 +99,15 @@ static void head(struct writer *w, const json_t *sum)
 {
 	const size_t failing = count_failing(json_object_get(sum, "failures"));
 
-	put(w, "<h1>%.0f nodes</h1>\n<p><span class=%s>%zu with failures</span>; ",
-	    number_of(sum, "nodes"), failing ? "bad" : "z", failing);
-	put(w, "%zu facts in which nodes differ; %zu figures far from the median; ",
-	    json_array_size(json_object_get(sum, "odd")),
-	    count_outliers(json_object_get(sum, "checks"), "times") +
-		    count_outliers(json_object_get(sum, "measured"), "values"));
-	put(w, "%zu broken inputs, %zu duplicates.</p>\n",
-	    json_array_size(json_object_get(sum, "broken")),
-	    json_array_size(json_object_get(sum, "duplicates")));
+	writer_format(w, "<h1>%.0f nodes</h1>\n<p><span class=%s>%zu with failures</span>; ",
+		      number_of(sum, "nodes"), failing ? "bad" : "z", failing);
+	writer_format(w, "%zu facts in which nodes differ; %zu figures far from the median; ",
+		      json_array_size(json_object_get(sum, "odd")),
+		      count_outliers(json_object_get(sum, "checks"), "times") +
+			      count_outliers(json_object_get(sum, "measured"), "values"));
+	writer_format(w, "%zu broken inputs, %zu duplicates.</p>\n",
+		      json_array_size(json_object_get(sum, "broken")),
+		      json_array_size(json_object_get(sum, "duplicates")));
 }
 
 /* ---- tables ----------------------------------------------------------------------------- */
@@ -131,7 +117,11 @@ static void count_cell(struct writer *w, const json_t *counts, int state)
 	const double number = number_of(counts, state_words[state]);
 	const bool bad = state != STATE_PASS && state != STATE_SKIP;
 
-	put(w, "<td class=\"n%s\">%.0f</td>", number == 0 ? " z" : bad ? " bad" : "", number);
+	writer_format(w, "<td class=\"n%s\">%.0f</td>",
+		      number == 0 ? " z"
+		      : bad	  ? " bad"
+				  : "",
+		      number);
 }
 
 static void spread_cells(struct writer *w, const json_t *spread)
@@ -141,7 +131,7 @@ static void spread_cells(struct writer *w, const json_t *spread)
 
 	for (i = 0; i < 3; i++)
 		if (json_is_object(spread))
-			put(w, "<td class=n>%.1f</td>", report_spread(spread, names[i]));
+			writer_format(w, "<td class=n>%.1f</td>", report_spread(spread, names[i]));
 		else
 			writer_text(w, "<td></td>");
 	writer_text(w, "<td class=s>");
@@ -189,7 +179,7 @@ static void measured(struct writer *w, const json_t *list)
 		cell(w, text_of(entry, "device"));
 		cell(w, text_of(entry, "check"));
 		cell(w, text_of(entry, "what"));
-		put(w, "<td class=n>%.0f</td>", number_of(entry, "nodes"));
+		writer_format(w, "<td class=n>%.0f</td>", number_of(entry, "nodes"));
 		spread_cells(w, json_object_get(entry, "values"));
 		writer_text(w, "</tr>\n");
 	}
@@ -262,7 +252,7 @@ static void changed_nodes(struct writer *w, const char *title, const json_t *nam
 {
 	if (!json_array_size(names))
 		return;
-	put(w, "<tr><td>%s</td><td></td>", title);
+	writer_format(w, "<tr><td>%s</td><td></td>", title);
 	cell_names(w, names);
 	writer_text(w, "</tr>\n");
 }
@@ -274,7 +264,7 @@ static void changed_failures(struct writer *w, const char *title, const json_t *
 
 	json_object_foreach(groups, what, names)
 	{
-		put(w, "<tr><td>%s</td>", title);
+		writer_format(w, "<tr><td>%s</td>", title);
 		cell(w, what);
 		cell_names(w, names);
 		writer_text(w, "</tr>\n");

@@ -3,24 +3,10 @@
  * same, and what differs little looks so. */
 #include "report.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 
 #define WIDTH 480 /* of the strip; the picture is wider, for circles at its ends */
 #define NAMED 8	  /* outliers */
-
-static void put(struct writer *w, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-
-static void put(struct writer *w, const char *fmt, ...)
-{
-	char line[400];
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(line, sizeof(line), fmt, ap);
-	va_end(ap);
-	writer_text(w, line);
-}
 
 static double number_of(const json_t *object, const char *name)
 {
@@ -59,7 +45,7 @@ static void strokes(struct writer *w, const json_t *spread, double most)
 
 	json_array_foreach(bins, i, value) if (json_integer_value(value) > fullest) fullest =
 		json_integer_value(value);
-	json_array_foreach(bins, i, value) if (json_integer_value(value)) put(
+	json_array_foreach(bins, i, value) if (json_integer_value(value)) writer_format(
 		w, "<rect x=\"%.1f\" y=\"7\" width=\"%.1f\" height=\"14\" fill-opacity=\"%.2f\"/>",
 		place(least + part * (double)i, most), wide > 1.5 ? wide : 1.5,
 		0.25 + 0.75 * (double)json_integer_value(value) / (double)fullest);
@@ -77,10 +63,10 @@ static void name_outliers(struct writer *w, const json_t *outliers)
 	{
 		writer_text(w, i ? ", " : "");
 		report_escaped(w, json_string_value(json_object_get(far, "node")));
-		put(w, " %.1f", value_of(far));
+		writer_format(w, " %.1f", value_of(far));
 	}
 	if (json_array_size(outliers) > NAMED)
-		put(w, " and %zu more", json_array_size(outliers) - NAMED);
+		writer_format(w, " and %zu more", json_array_size(outliers) - NAMED);
 	writer_text(w, "</div>");
 }
 
@@ -91,15 +77,16 @@ void report_plot(struct writer *w, const json_t *spread)
 	const double mid = place(report_spread(spread, "median"), most);
 	size_t i;
 
-	put(w,
-	    "<svg viewBox=\"0 0 %d 28\" role=\"img\"><path d=\"M8 14H%d\" stroke=\"#999\"/>"
-	    "<g fill=\"#246\">",
-	    WIDTH + 16, WIDTH + 8);
+	writer_format(
+		w,
+		"<svg viewBox=\"0 0 %d 28\" role=\"img\"><path d=\"M8 14H%d\" stroke=\"#999\"/>"
+		"<g fill=\"#246\">",
+		WIDTH + 16, WIDTH + 8);
 	strokes(w, spread, most);
-	put(w, "</g><path d=\"M%.1f 2V26\" stroke=\"#000\"/>", mid);
-	json_array_foreach(outliers, i, far)
-		put(w, "<circle cx=\"%.1f\" cy=\"14\" r=\"5\" fill=\"none\" stroke=\"#c00\"/>",
-		    place(value_of(far), most));
+	writer_format(w, "</g><path d=\"M%.1f 2V26\" stroke=\"#000\"/>", mid);
+	json_array_foreach(outliers, i, far) writer_format(
+		w, "<circle cx=\"%.1f\" cy=\"14\" r=\"5\" fill=\"none\" stroke=\"#c00\"/>",
+		place(value_of(far), most));
 	writer_text(w, "</svg>");
 	name_outliers(w, outliers);
 }

@@ -2,24 +2,10 @@
 /* A report for eyes. No contract. */
 #include "report.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #define SHOWN 12 /* lines of what may be one for each node */
-
-static void put(struct writer *w, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-
-static void put(struct writer *w, const char *fmt, ...)
-{
-	char line[1500];
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(line, sizeof(line), fmt, ap);
-	va_end(ap);
-	writer_text(w, line);
-}
 
 static const char *text_of(const json_t *object, const char *name)
 {
@@ -35,9 +21,9 @@ static int count_of(const json_t *object, const char *state)
 
 static void list_names(struct writer *w, const char *title, const json_t *names)
 {
-	put(w, "%s %zu: ", title, json_array_size(names));
+	writer_format(w, "%s %zu: ", title, json_array_size(names));
 	report_names(w, names, writer_text);
-	put(w, "\n");
+	writer_format(w, "\n");
 }
 
 static void list_inputs(struct writer *w, const char *title, const json_t *inputs)
@@ -46,10 +32,10 @@ static void list_inputs(struct writer *w, const char *title, const json_t *input
 	size_t i;
 
 	json_array_foreach(inputs, i, entry) if (i < SHOWN)
-		put(w, "%s %.500s: %.500s\n", title, text_of(entry, "input"),
-		    text_of(entry, "message"));
+		writer_format(w, "%s %.500s: %.500s\n", title, text_of(entry, "input"),
+			      text_of(entry, "message"));
 	if (json_array_size(inputs) > SHOWN)
-		put(w, "%s and %zu more\n", title, json_array_size(inputs) - SHOWN);
+		writer_format(w, "%s and %zu more\n", title, json_array_size(inputs) - SHOWN);
 }
 
 static void list_outliers(struct writer *w, const json_t *spread, const char *value,
@@ -59,10 +45,11 @@ static void list_outliers(struct writer *w, const json_t *spread, const char *va
 	size_t i;
 
 	json_array_foreach(outliers, i, far) if (i < SHOWN)
-		put(w, "      outlier: %s %.1f%s\n", text_of(far, "node"),
-		    json_number_value(json_object_get(far, value)), unit);
+		writer_format(w, "      outlier: %s %.1f%s\n", text_of(far, "node"),
+			      json_number_value(json_object_get(far, value)), unit);
 	if (json_array_size(outliers) > SHOWN)
-		put(w, "      and %zu outliers more\n", json_array_size(outliers) - SHOWN);
+		writer_format(w, "      and %zu outliers more\n",
+			      json_array_size(outliers) - SHOWN);
 }
 
 static void show_checks(struct writer *w, const json_t *checks)
@@ -73,14 +60,15 @@ static void show_checks(struct writer *w, const json_t *checks)
 	json_array_foreach(checks, i, entry)
 	{
 		times = json_object_get(entry, "times");
-		put(w, "  %-10s %-20s %6d pass %5d fail %5d skip %5d timeout %5d error",
-		    text_of(entry, "device"), text_of(entry, "check"), count_of(entry, "pass"),
-		    count_of(entry, "fail"), count_of(entry, "skip"), count_of(entry, "timeout"),
-		    count_of(entry, "error"));
+		writer_format(w, "  %-10s %-20s %6d pass %5d fail %5d skip %5d timeout %5d error",
+			      text_of(entry, "device"), text_of(entry, "check"),
+			      count_of(entry, "pass"), count_of(entry, "fail"),
+			      count_of(entry, "skip"), count_of(entry, "timeout"),
+			      count_of(entry, "error"));
 		if (json_is_object(times))
-			put(w, "  %10.1f us",
-			    json_number_value(json_object_get(times, "median_us")));
-		put(w, "\n");
+			writer_format(w, "  %10.1f us",
+				      json_number_value(json_object_get(times, "median_us")));
+		writer_format(w, "\n");
 		list_outliers(w, times, "elapsed_us", " us");
 	}
 }
@@ -93,11 +81,12 @@ static void show_measured(struct writer *w, const json_t *measured)
 	json_array_foreach(measured, i, entry)
 	{
 		values = json_object_get(entry, "values");
-		put(w, "  %-10s %-20s %s on %d: %.1f, from %.1f to %.1f\n",
-		    text_of(entry, "device"), text_of(entry, "check"), text_of(entry, "what"),
-		    (int)json_integer_value(json_object_get(entry, "nodes")),
-		    report_spread(values, "median"), report_spread(values, "least"),
-		    report_spread(values, "most"));
+		writer_format(w, "  %-10s %-20s %s on %d: %.1f, from %.1f to %.1f\n",
+			      text_of(entry, "device"), text_of(entry, "check"),
+			      text_of(entry, "what"),
+			      (int)json_integer_value(json_object_get(entry, "nodes")),
+			      report_spread(values, "median"), report_spread(values, "least"),
+			      report_spread(values, "most"));
 		list_outliers(w, values, "value", "");
 	}
 }
@@ -109,7 +98,7 @@ static void show_changed(struct writer *w, const char *title, const json_t *entr
 
 	json_object_foreach(groups, what, names)
 	{
-		put(w, "%s: %.800s\n", title, what);
+		writer_format(w, "%s: %.800s\n", title, what);
 		list_names(w, "    on", names);
 	}
 	json_decref(groups);
@@ -133,15 +122,16 @@ static void show_odd(struct writer *w, const json_t *entry)
 	const json_t *others = json_object_get(entry, "others"), *other;
 	size_t i;
 
-	put(w, "odd: %.300s is %.300s on %d\n", text_of(entry, "what"), text_of(entry, "majority"),
-	    (int)json_integer_value(json_object_get(entry, "nodes")));
+	writer_format(w, "odd: %.300s is %.300s on %d\n", text_of(entry, "what"),
+		      text_of(entry, "majority"),
+		      (int)json_integer_value(json_object_get(entry, "nodes")));
 	json_array_foreach(others, i, other) if (i < SHOWN)
 	{
-		put(w, "    %.300s", text_of(other, "value"));
+		writer_format(w, "    %.300s", text_of(other, "value"));
 		list_names(w, " on", json_object_get(other, "nodes"));
 	}
 	if (json_array_size(others) > SHOWN)
-		put(w, "    and %zu values more\n", json_array_size(others) - SHOWN);
+		writer_format(w, "    and %zu values more\n", json_array_size(others) - SHOWN);
 }
 
 void report_text(struct writer *w, const json_t *sum)
@@ -149,15 +139,15 @@ void report_text(struct writer *w, const json_t *sum)
 	const json_t *entry;
 	size_t i;
 
-	put(w, "%d nodes\n", (int)json_integer_value(json_object_get(sum, "nodes")));
+	writer_format(w, "%d nodes\n", (int)json_integer_value(json_object_get(sum, "nodes")));
 	list_inputs(w, "broken:", json_object_get(sum, "broken"));
 	list_inputs(w, "duplicate:", json_object_get(sum, "duplicates"));
 	show_checks(w, json_object_get(sum, "checks"));
 	show_measured(w, json_object_get(sum, "measured"));
 	json_array_foreach(json_object_get(sum, "failures"), i, entry)
 	{
-		put(w, "failing: %.300s: %.800s\n", text_of(entry, "what"),
-		    text_of(entry, "message"));
+		writer_format(w, "failing: %.300s: %.800s\n", text_of(entry, "what"),
+			      text_of(entry, "message"));
 		list_names(w, "    on", json_object_get(entry, "nodes"));
 	}
 	json_array_foreach(json_object_get(sum, "odd"), i, entry) show_odd(w, entry);

@@ -3,8 +3,20 @@
 #include "out.h"
 
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+
+void writer_format(struct writer *w, const char *fmt, ...)
+{
+	char text[2048];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	writer_text(w, text);
+}
 
 static void indent(struct writer *w, unsigned depth)
 {

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "result.h"
+
 #define BINS	 100
 #define MIN_ODD	 5   /* nodes, for times to be compared */
 #define FAR_MADS 6.0 /* median absolute deviations, scaled to a normal distribution's sigma */
@@ -24,15 +26,6 @@ static double median(double *values, size_t num)
 	return num % 2 ? values[num / 2] : (values[num / 2 - 1] + values[num / 2]) / 2;
 }
 
-/* list, or NULL when not all came into it. */
-static json_t *whole(json_t *list, int rc)
-{
-	if (!rc)
-		return list;
-	json_decref(list);
-	return NULL;
-}
-
 static json_t *names_of(const struct report *r, const struct nodes *nodes)
 {
 	json_t *list = json_array();
@@ -41,7 +34,7 @@ static json_t *names_of(const struct report *r, const struct nodes *nodes)
 
 	for (i = 0; i < nodes->num && !rc; i++)
 		rc = json_array_append(list, json_array_get(r->names, nodes->list[i]));
-	return whole(list, rc);
+	return result_whole(list, rc);
 }
 
 /* ---- values ------------------------------------------------------------------------------- */
@@ -88,7 +81,7 @@ static json_t *outliers(const struct report *r, const struct figure *figure, dou
 			list, json_pack("{s:O, s:f}", "node", json_array_get(r->names, far[i].node),
 					figure->what ? "value" : "elapsed_us", far[i].value));
 	free(far);
-	return whole(list, rc);
+	return result_whole(list, rc);
 }
 
 /* How many nodes lie in each part of the way from the least to the most. */
@@ -106,7 +99,7 @@ static json_t *histogram(const struct figure *figure, double least, double most)
 	}
 	for (i = 0; i < BINS && !rc; i++)
 		rc = json_array_append_new(list, json_integer((json_int_t)bins[i]));
-	return whole(list, rc);
+	return result_whole(list, rc);
 }
 
 /* Null without a value. */
@@ -147,7 +140,7 @@ static json_t *count_states(const struct figure *figure)
 	for (state = 0; state < STATE_MAX && !rc; state++)
 		rc = json_object_set_new(counts, state_words[state],
 					 json_integer((json_int_t)figure->states[state]));
-	return whole(counts, rc);
+	return result_whole(counts, rc);
 }
 
 static json_t *checks(const struct report *r)
@@ -166,7 +159,7 @@ static json_t *checks(const struct report *r)
 							   "counts", count_states(figure), "times",
 							   spread(r, figure)));
 	}
-	return whole(list, rc);
+	return result_whole(list, rc);
 }
 
 static json_t *measured(const struct report *r)
@@ -186,7 +179,7 @@ static json_t *measured(const struct report *r)
 							     (json_int_t)figure->nodes.num,
 							     "values", spread(r, figure)));
 	}
-	return whole(list, rc);
+	return result_whole(list, rc);
 }
 
 /* ---- failures and facts ---------------------------------------------------------------------- */
@@ -229,7 +222,7 @@ static json_t *failures(const struct report *r)
 			list, json_pack("{s:s, s:s, s:o}", "what", groups[i]->what, "message",
 					groups[i]->value, "nodes", names_of(r, &groups[i]->nodes)));
 	free(groups);
-	return whole(list, rc);
+	return result_whole(list, rc);
 }
 
 /* The groups behind the first that are about the same. *ret_num: how many. */
@@ -243,7 +236,7 @@ static json_t *others_of(const struct report *r, const struct group **g, size_t 
 		rc = json_array_append_new(list, json_pack("{s:s, s:o}", "value", g[i]->value,
 							   "nodes", names_of(r, &g[i]->nodes)));
 	*ret_num = i - 1;
-	return whole(list, rc);
+	return result_whole(list, rc);
 }
 
 /* Each fact of which nodes have different values: the majority's, and who differs. */
@@ -266,7 +259,7 @@ static json_t *odd(const struct report *r)
 						(json_int_t)g[i]->nodes.num, "others", others));
 	}
 	free(g);
-	return whole(list, rc);
+	return result_whole(list, rc);
 }
 
 /* ---- since an earlier report ---------------------------------------------------------------------- */
@@ -296,7 +289,7 @@ static json_t *failing(const json_t *sum)
 		snprintf(key, sizeof(key), "%.400s: %.400s", name, what);
 		rc = rc ? rc : add_to_set(set, key);
 	}
-	return whole(set, rc);
+	return result_whole(set, rc);
 }
 
 static json_t *set_of(const json_t *list)
@@ -307,7 +300,7 @@ static json_t *set_of(const json_t *list)
 	int rc = 0;
 
 	json_array_foreach(list, i, name) rc = rc ? rc : add_to_set(set, json_string_value(name));
-	return whole(set, rc);
+	return result_whole(set, rc);
 }
 
 /* What is in a and not in b. Both are taken. */
@@ -322,7 +315,7 @@ static json_t *only(json_t *a, json_t *b)
 			rc = json_array_append_new(list, json_string(json_object_iter_key(it)));
 	json_decref(a);
 	json_decref(b);
-	return whole(list, rc);
+	return result_whole(list, rc);
 }
 
 static json_t *changes(const json_t *sum, const json_t *before)

@@ -29,21 +29,28 @@ static json_t *string_or_null(const char *text)
 	return text && *text ? json_string(text) : json_null();
 }
 
+json_t *result_whole(json_t *value, int rc)
+{
+	if (!rc)
+		return value;
+	json_decref(value);
+	return NULL;
+}
+
 /* Words of a bit mask, by a function that names one bit. */
 static json_t *words(uint64_t bits, const char *(*name)(uint64_t bit))
 {
 	json_t *list = json_array();
 	unsigned i;
+	int rc = 0;
 
-	for (i = 0; list && i < 64; i++) {
+	for (i = 0; i < 64 && !rc; i++) {
 		const char *word = bits >> i & 1 ? name(UINT64_C(1) << i) : NULL;
 
-		if (word && json_array_append_new(list, json_string(word))) {
-			json_decref(list);
-			list = NULL;
-		}
+		if (word)
+			rc = json_array_append_new(list, json_string(word));
 	}
-	return list;
+	return result_whole(list, rc);
 }
 
 /* ---- results of steps ---------------------------------------------------------- */
@@ -208,14 +215,11 @@ static json_t *ports(const struct ibmr_caps *caps)
 {
 	json_t *list = json_array();
 	uint32_t i;
+	int rc = 0;
 
-	for (i = 0; list && i < caps->num_ports && i < IBMR_MAX_PORTS; i++) {
-		if (json_array_append_new(list, port(&caps->ports[i]))) {
-			json_decref(list);
-			list = NULL;
-		}
-	}
-	return list;
+	for (i = 0; i < caps->num_ports && i < IBMR_MAX_PORTS && !rc; i++)
+		rc = json_array_append_new(list, port(&caps->ports[i]));
+	return result_whole(list, rc);
 }
 
 /* What a device does not say is null, and so is what is no limit: all ones, as mlx5 has it. */

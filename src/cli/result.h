@@ -9,6 +9,8 @@
 #include "out.h"
 #include "session.h"
 
+/* value, or NULL when not all came into it (rc is not 0): then it is let go of. */
+json_t *result_whole(json_t *value, int rc);
 json_t *result_hex(uint64_t value);  /* "0x..." */
 json_t *result_count(int64_t value); /* an integer; null when negative */
 json_t *result_device(const struct ibmr_caps *caps, bool software);

@@ -114,15 +114,6 @@ static int complete(struct watched *w, const struct suite *suite)
 
 /* ---- a device ------------------------------------------------------------------------------- */
 
-/* value, or NULL when not all came into it. */
-static json_t *whole(json_t *value, int rc)
-{
-	if (!rc)
-		return value;
-	json_decref(value);
-	return NULL;
-}
-
 static json_t *count_states(const json_t *checks)
 {
 	int counts[STATE_MAX] = { 0 };
@@ -134,7 +125,7 @@ static json_t *count_states(const json_t *checks)
 	json_array_foreach(checks, i, entry) counts[state_of(entry)]++;
 	for (i = 0; i < STATE_MAX && !rc; i++)
 		rc = json_object_set_new(object, state_words[i], json_integer(counts[i]));
-	return whole(object, rc);
+	return result_whole(object, rc);
 }
 
 static bool needs_word(const json_t *entry, const char *word)
@@ -178,7 +169,7 @@ static json_t *all_proved(const json_t *checks)
 		rc = json_object_set_new(object, need_words[need],
 					 have < 0 ? json_null() : json_boolean(have));
 	}
-	return whole(object, rc);
+	return result_whole(object, rc);
 }
 
 /* The words that were required and not proved. */
@@ -190,7 +181,7 @@ static json_t *missing(const json_t *checks, unsigned required)
 	for (need = 0; need < NEED_MAX && !rc; need++)
 		if (required & 1u << need && proved(checks, need_words[need]) != 1)
 			rc = json_array_append_new(list, json_string(need_words[need]));
-	return whole(list, rc);
+	return result_whole(list, rc);
 }
 
 /* What is required and lacks is no skip. */
@@ -279,7 +270,7 @@ static json_t *all_tags(const struct cli *cli)
 
 		rc = json_object_setn_new(tags, tag, len, json_string(tag + len + 1));
 	}
-	return whole(tags, rc);
+	return result_whole(tags, rc);
 }
 
 /* What may differ from node to node and is no device's. */
@@ -340,7 +331,8 @@ json_t *validate_answer(const struct cli *cli, const struct suite *suite, struct
 	}
 	return json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o}", "suite", suite->name, "identity",
 			 identity(), "tags", all_tags(cli), "time", now_if_asked(cli), "node",
-			 node(cli), "counts", whole(counts, rc), "devices", whole(list, rc));
+			 node(cli), "counts", result_whole(counts, rc), "devices",
+			 result_whole(list, rc));
 }
 
 /* ---- how it ended ------------------------------------------------------------------------------- */

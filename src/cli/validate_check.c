@@ -408,18 +408,14 @@ static json_t *whole_numbers(const json_t *result)
 {
 	json_t *numbers = json_object();
 	json_t *obj = (json_t *)result; /* the iterator changes nothing */
+	int rc = 0;
 	void *it;
 
-	for (it = json_object_iter(obj); numbers && it; it = json_object_iter_next(obj, it)) {
-		if (!json_is_integer(json_object_iter_value(it)))
-			continue;
-		if (json_object_set(numbers, json_object_iter_key(it),
-				    json_object_iter_value(it))) {
-			json_decref(numbers);
-			return NULL;
-		}
-	}
-	return numbers;
+	for (it = json_object_iter(obj); it && !rc; it = json_object_iter_next(obj, it))
+		if (json_is_integer(json_object_iter_value(it)))
+			rc = json_object_set(numbers, json_object_iter_key(it),
+					     json_object_iter_value(it));
+	return result_whole(numbers, rc);
 }
 
 static json_t *evidence(struct run *run)
@@ -447,15 +443,12 @@ static json_t *evidence(struct run *run)
 static json_t *words_of(unsigned needs)
 {
 	json_t *list = json_array();
-	int need;
+	int need, rc = 0;
 
-	for (need = 0; need < NEED_MAX; need++)
-		if (needs & 1u << need &&
-		    json_array_append_new(list, json_string(need_words[need]))) {
-			json_decref(list);
-			return NULL;
-		}
-	return list;
+	for (need = 0; need < NEED_MAX && !rc; need++)
+		if (needs & 1u << need)
+			rc = json_array_append_new(list, json_string(need_words[need]));
+	return result_whole(list, rc);
 }
 
 json_t *check_entry(const struct check *check, enum state state, const struct fail *f)

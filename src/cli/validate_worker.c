@@ -60,10 +60,7 @@ static json_t *reported(const int has[NEED_MAX])
 	for (need = 0; need < NEED_MAX && !rc; need++)
 		rc = json_object_set_new(words, need_words[need],
 					 has[need] < 0 ? json_null() : json_boolean(has[need]));
-	if (!rc)
-		return words;
-	json_decref(words);
-	return NULL;
+	return result_whole(words, rc);
 }
 
 /* What the device reports. */

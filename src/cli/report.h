@@ -79,8 +79,14 @@ json_t *report_by_what(struct writer *w, const json_t *entries);
 
 /* The values of all nodes as a strip. */
 void report_plot(struct writer *w, const json_t *spread);
-/* Of such values; their names end with the unit where it is the same for all. */
+/* A number of a spread, and the value of an outlier: times have their unit in the name. */
 double report_spread(const json_t *spread, const char *name);
+double report_outlier(const json_t *outlier);
+static inline double report_number(const json_t *object, const char *name)
+{
+	return json_number_value(json_object_get(object, name));
+}
+
 void report_escaped(struct writer *w, const char *text);
 
 void report_text(struct writer *w, const json_t *sum);

@@ -37,11 +37,6 @@ static const char *text_of(const json_t *object, const char *name)
 	return json_string_value(json_object_get(object, name));
 }
 
-static double number_of(const json_t *object, const char *name)
-{
-	return json_number_value(json_object_get(object, name));
-}
-
 static void cell(struct writer *w, const char *text)
 {
 	writer_text(w, "<td>");
@@ -100,7 +95,7 @@ static void head(struct writer *w, const json_t *sum)
 	const size_t failing = count_failing(json_object_get(sum, "failures"));
 
 	writer_format(w, "<h1>%.0f nodes</h1>\n<p><span class=%s>%zu with failures</span>; ",
-		      number_of(sum, "nodes"), failing ? "bad" : "z", failing);
+		      report_number(sum, "nodes"), failing ? "bad" : "z", failing);
 	writer_format(w, "%zu facts in which nodes differ; %zu figures far from the median; ",
 		      json_array_size(json_object_get(sum, "odd")),
 		      count_outliers(json_object_get(sum, "checks"), "times") +
@@ -114,7 +109,7 @@ static void head(struct writer *w, const json_t *sum)
 
 static void count_cell(struct writer *w, const json_t *counts, int state)
 {
-	const double number = number_of(counts, state_words[state]);
+	const double number = report_number(counts, state_words[state]);
 	const bool bad = state != STATE_PASS && state != STATE_SKIP;
 
 	writer_format(w, "<td class=\"n%s\">%.0f</td>",
@@ -179,7 +174,7 @@ static void measured(struct writer *w, const json_t *list)
 		cell(w, text_of(entry, "device"));
 		cell(w, text_of(entry, "check"));
 		cell(w, text_of(entry, "what"));
-		writer_format(w, "<td class=n>%.0f</td>", number_of(entry, "nodes"));
+		writer_format(w, "<td class=n>%.0f</td>", report_number(entry, "nodes"));
 		spread_cells(w, json_object_get(entry, "values"));
 		writer_text(w, "</tr>\n");
 	}

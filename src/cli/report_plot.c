@@ -8,24 +8,19 @@
 #define WIDTH 480 /* of the strip; the picture is wider, for circles at its ends */
 #define NAMED 8	  /* outliers */
 
-static double number_of(const json_t *object, const char *name)
-{
-	return json_number_value(json_object_get(object, name));
-}
-
 double report_spread(const json_t *spread, const char *name)
 {
 	char with_unit[32];
 
 	snprintf(with_unit, sizeof(with_unit), "%s_us", name);
-	return json_object_get(spread, name) ? number_of(spread, name)
-					     : number_of(spread, with_unit);
+	return json_object_get(spread, name) ? report_number(spread, name)
+					     : report_number(spread, with_unit);
 }
 
-static double value_of(const json_t *outlier)
+double report_outlier(const json_t *outlier)
 {
-	return json_object_get(outlier, "value") ? number_of(outlier, "value")
-						 : number_of(outlier, "elapsed_us");
+	return json_object_get(outlier, "value") ? report_number(outlier, "value")
+						 : report_number(outlier, "elapsed_us");
 }
 
 static double place(double value, double most)
@@ -63,7 +58,7 @@ static void name_outliers(struct writer *w, const json_t *outliers)
 	{
 		writer_text(w, i ? ", " : "");
 		report_escaped(w, json_string_value(json_object_get(far, "node")));
-		writer_format(w, " %.1f", value_of(far));
+		writer_format(w, " %.1f", report_outlier(far));
 	}
 	if (json_array_size(outliers) > NAMED)
 		writer_format(w, " and %zu more", json_array_size(outliers) - NAMED);
@@ -86,7 +81,7 @@ void report_plot(struct writer *w, const json_t *spread)
 	writer_format(w, "</g><path d=\"M%.1f 2V26\" stroke=\"#000\"/>", mid);
 	json_array_foreach(outliers, i, far) writer_format(
 		w, "<circle cx=\"%.1f\" cy=\"14\" r=\"5\" fill=\"none\" stroke=\"#c00\"/>",
-		place(value_of(far), most));
+		place(report_outlier(far), most));
 	writer_text(w, "</svg>");
 	name_outliers(w, outliers);
 }

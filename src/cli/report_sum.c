@@ -143,26 +143,21 @@ static json_t *count_states(const struct figure *figure)
 	return result_whole(counts, rc);
 }
 
-static json_t *checks(const struct report *r)
+static json_t *check_of(const struct report *r, const struct figure *figure)
 {
-	json_t *list = json_array();
-	size_t i;
-	int rc = 0;
-
-	for (i = 0; i < r->num_figures && !rc; i++) {
-		const struct figure *figure = &r->figures[i];
-
-		if (figure->what)
-			continue;
-		rc = json_array_append_new(list, json_pack("{s:s, s:s, s:o, s:o}", "device",
-							   figure->device, "check", figure->check,
-							   "counts", count_states(figure), "times",
-							   spread(r, figure)));
-	}
-	return result_whole(list, rc);
+	return json_pack("{s:s, s:s, s:o, s:o}", "device", figure->device, "check", figure->check,
+			 "counts", count_states(figure), "times", spread(r, figure));
 }
 
-static json_t *measured(const struct report *r)
+static json_t *measured_of(const struct report *r, const struct figure *figure)
+{
+	return json_pack("{s:s, s:s, s:s, s:I, s:o}", "device", figure->device, "check",
+			 figure->check, "what", figure->what, "nodes",
+			 (json_int_t)figure->nodes.num, "values", spread(r, figure));
+}
+
+/* The checks themselves, or what was measured in them. */
+static json_t *figures(const struct report *r, bool measured)
 {
 	json_t *list = json_array();
 	size_t i;
@@ -171,13 +166,9 @@ static json_t *measured(const struct report *r)
 	for (i = 0; i < r->num_figures && !rc; i++) {
 		const struct figure *figure = &r->figures[i];
 
-		if (figure->what)
-			rc = json_array_append_new(list,
-						   json_pack("{s:s, s:s, s:s, s:I, s:o}", "device",
-							     figure->device, "check", figure->check,
-							     "what", figure->what, "nodes",
-							     (json_int_t)figure->nodes.num,
-							     "values", spread(r, figure)));
+		if (measured == (figure->what != NULL))
+			rc = json_array_append_new(list, measured ? measured_of(r, figure)
+								  : check_of(r, figure));
 	}
 	return result_whole(list, rc);
 }
@@ -335,8 +326,8 @@ json_t *report_sum(const struct report *r, const json_t *baseline)
 
 	sum = json_pack("{s:I, s:O, s:O, s:o, s:o, s:o, s:o, s:O, s:n}", "nodes",
 			(json_int_t)json_array_size(r->names), "broken", r->broken, "duplicates",
-			r->duplicates, "checks", checks(r), "measured", measured(r), "failures",
-			failures(r), "odd", odd(r), "node_names", r->names, "changes");
+			r->duplicates, "checks", figures(r, false), "measured", figures(r, true),
+			"failures", failures(r), "odd", odd(r), "node_names", r->names, "changes");
 	if (sum && baseline && json_object_set_new(sum, "changes", changes(sum, baseline))) {
 		json_decref(sum);
 		return NULL;

@@ -38,15 +38,13 @@ static void list_inputs(struct writer *w, const char *title, const json_t *input
 		writer_format(w, "%s and %zu more\n", title, json_array_size(inputs) - SHOWN);
 }
 
-static void list_outliers(struct writer *w, const json_t *spread, const char *value,
-			  const char *unit)
+static void list_outliers(struct writer *w, const json_t *spread, const char *unit)
 {
 	const json_t *outliers = json_object_get(spread, "outliers"), *far;
 	size_t i;
 
-	json_array_foreach(outliers, i, far) if (i < SHOWN)
-		writer_format(w, "      outlier: %s %.1f%s\n", text_of(far, "node"),
-			      json_number_value(json_object_get(far, value)), unit);
+	json_array_foreach(outliers, i, far) if (i < SHOWN) writer_format(
+		w, "      outlier: %s %.1f%s\n", text_of(far, "node"), report_outlier(far), unit);
 	if (json_array_size(outliers) > SHOWN)
 		writer_format(w, "      and %zu outliers more\n",
 			      json_array_size(outliers) - SHOWN);
@@ -66,10 +64,9 @@ static void show_checks(struct writer *w, const json_t *checks)
 			      count_of(entry, "skip"), count_of(entry, "timeout"),
 			      count_of(entry, "error"));
 		if (json_is_object(times))
-			writer_format(w, "  %10.1f us",
-				      json_number_value(json_object_get(times, "median_us")));
+			writer_format(w, "  %10.1f us", report_spread(times, "median"));
 		writer_format(w, "\n");
-		list_outliers(w, times, "elapsed_us", " us");
+		list_outliers(w, times, " us");
 	}
 }
 
@@ -87,7 +84,7 @@ static void show_measured(struct writer *w, const json_t *measured)
 			      (int)json_integer_value(json_object_get(entry, "nodes")),
 			      report_spread(values, "median"), report_spread(values, "least"),
 			      report_spread(values, "most"));
-		list_outliers(w, values, "value", "");
+		list_outliers(w, values, "");
 	}
 }
 

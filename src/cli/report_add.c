@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define MOST_FIGURE 1e19 /* above any whole number of 64 bits with a sign */
+
 /* ---- lists that grow ------------------------------------------------------------------ */
 
 static int more(void *list, size_t num, size_t *room, size_t size)
@@ -306,11 +308,56 @@ static bool has_its_checks(const struct report *r, const json_t *doc)
 {
 	const json_t *count;
 	const char *state;
-	json_int_t num = 0;
+	uint64_t num = 0;
 
 	json_object_foreach(json_object_get(doc, "counts"), state, count) num +=
-		json_integer_value(count);
-	return (size_t)num == num_checks(doc) + json_array_size(r->pending);
+		(uint64_t)json_integer_value(count);
+	return num == num_checks(doc) + json_array_size(r->pending);
+}
+
+/* What is there is no less than nothing, and within what is added up and compared here. */
+static bool is_figure(const json_t *value)
+{
+	const double number = json_number_value(value);
+
+	return !json_is_number(value) || (number >= 0 && number <= MOST_FIGURE);
+}
+
+static bool are_figures(const json_t *checks)
+{
+	const json_t *entry, *row;
+	size_t i, k;
+
+	json_array_foreach(checks, i, entry)
+	{
+		if (!is_figure(json_object_get(entry, "elapsed_us")))
+			return false;
+		json_array_foreach(
+			json_object_get(entry, "thresholds"), k,
+			row) if (!is_figure(json_object_get(row, "measured"))) return false;
+	}
+	return true;
+}
+
+static bool has_figures(const struct report *r, const json_t *doc)
+{
+	const json_t *dev;
+	size_t i;
+
+	json_array_foreach(json_object_get(doc, "devices"), i,
+			   dev) if (!are_figures(json_object_get(dev, "checks"))) return false;
+	return are_figures(r->pending);
+}
+
+/* NULL: nothing. */
+static const char *what_is_wrong(const struct report *r, const json_t *doc)
+{
+	if (!has_its_checks(r, doc))
+		return "the checks before it are not those of this answer alone: the lines of a "
+		       "node must follow each other";
+	if (!has_figures(r, doc))
+		return "a time or a figure that nothing can have";
+	return NULL;
 }
 
 static int add_answer(struct report *r, const json_t *doc, uint32_t node)
@@ -336,7 +383,7 @@ int report_note(json_t *list, const char *input, const char *message, struct fai
 
 int report_add(struct report *r, const char *input, json_t *doc, struct fail *f)
 {
-	const char *command = text_of(doc, "command");
+	const char *command = text_of(doc, "command"), *wrong;
 	uint32_t node;
 	int rc;
 
@@ -348,19 +395,17 @@ int report_add(struct report *r, const char *input, json_t *doc, struct fail *f)
 	    !json_is_string(json_object_get(doc, "suite")))
 		return report_note(r->broken, input, "a document that is no answer of validate's",
 				   f);
-	if (!has_its_checks(r, doc)) {
-		json_array_clear(r->pending);
-		return report_note(r->broken, input,
-				   "the checks before it are not those of this answer alone: the "
-				   "lines of a node must follow each other",
-				   f);
+	wrong = what_is_wrong(r, doc);
+	if (wrong) {
+		rc = report_note(r->broken, input, wrong, f);
+	} else {
+		rc = new_node(r, doc, &node);
+		if (rc == -EEXIST)
+			rc = report_note(r->duplicates, input,
+					 text_of(json_object_get(doc, "identity"), "host"), f);
+		else if (!rc)
+			rc = add_answer(r, doc, node);
 	}
-	rc = new_node(r, doc, &node);
-	if (rc == -EEXIST)
-		rc = report_note(r->duplicates, input,
-				 text_of(json_object_get(doc, "identity"), "host"), f);
-	else if (!rc)
-		rc = add_answer(r, doc, node);
 	json_array_clear(r->pending);
 	return rc == -ENOMEM ? fail_nomem(f) : rc;
 }

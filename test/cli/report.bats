@@ -126,6 +126,16 @@ change() {
 	bad 2 spec_value report folder/a.json --baseline folder/a.json
 }
 
+@test "a number that nothing can have, or counts that add up to none, is a broken answer" {
+	nodes 6
+	change '.[0].devices[0].checks[1].elapsed_us = 1e308 | .[1].devices[0].checks[1].elapsed_us = -1e308
+		| .[2].devices[0].checks[2].thresholds = [{step: 1, what: "mib_per_s", bound: "min", limit: 1, measured: -1, met: true}]
+		| .[3].counts = {pass: 9223372036854775807, fail: 9223372036854775807, skip: 2}'
+	good report nodes.jsonl
+	holds '.result | .node_names == ["node00004", "node00005"] and (.broken | length == 4)
+		and ([.broken[].message | test("nothing can have")] == [true, true, true, false])'
+}
+
 @test "jsonl of validate, on standard input" {
 	"$IBMR" validate --device soft0 --format jsonl >lines 2>/dev/null
 	good report - <lines

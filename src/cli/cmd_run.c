@@ -78,8 +78,7 @@ static void run_step(struct run *run, size_t index)
 	if (!o->met)
 		note(run, index, &fail);
 	if (o->ok) {
-		o->result = reply.result;
-		reply.result = (struct growing){ NULL, 0, 0 };
+		o->result = growing_take(&reply.result);
 	} else {
 		keep_fail(o, &reply.fail);
 	}

@@ -28,6 +28,14 @@ int growing_append(struct growing *g, const char *bytes, size_t num)
 	return 0;
 }
 
+struct growing growing_take(struct growing *g)
+{
+	const struct growing taken = *g;
+
+	*g = (struct growing){ NULL, 0, 0 };
+	return taken;
+}
+
 void growing_free(struct growing *g)
 {
 	free(g->bytes);

@@ -12,6 +12,8 @@ struct growing {
 
 /* 0 or -ENOMEM, with what was there as it was. */
 int growing_append(struct growing *g, const char *bytes, size_t num);
+/* What is in it, which is the caller's then. */
+struct growing growing_take(struct growing *g);
 void growing_free(struct growing *g);
 
 #endif /* CLI_GROWING_H */

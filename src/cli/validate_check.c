@@ -175,8 +175,7 @@ static void note(struct measure *m, struct reply *reply, uint64_t ns)
 	if (ns > m->slowest_ns)
 		m->slowest_ns = ns;
 	growing_free(&m->text);
-	m->text = reply->result;
-	reply->result = (struct growing){ NULL, 0, 0 };
+	m->text = growing_take(&reply->result);
 	m->status = reply->fail.code == FAIL_COMPLETION ? reply->fail.status : -1;
 	m->vendor_err = reply->fail.vendor_err;
 }

@@ -86,16 +86,25 @@ static json_t *not_run(const struct watched *w, const struct check *check, bool 
 	return entry;
 }
 
+static bool has_in_error(const json_t *entry, const char *name, const char *word)
+{
+	const char *text =
+		json_string_value(json_object_get(json_object_get(entry, "error"), name));
+
+	return text && !strcmp(text, word);
+}
+
+static bool is_deadline(const json_t *entry)
+{
+	return has_in_error(entry, "cause", "deadline");
+}
+
 /* The last that ended was stopped by the worker itself: what comes after it never began. */
 static bool ran_out(const json_t *checks)
 {
 	const json_t *last = json_array_get(checks, json_array_size(checks) - 1);
-	const char *cause =
-		json_string_value(json_object_get(json_object_get(last, "error"), "cause"));
-	const char *code =
-		json_string_value(json_object_get(json_object_get(last, "error"), "code"));
 
-	return (cause && !strcmp(cause, "deadline")) || (code && !strcmp(code, "interrupted"));
+	return is_deadline(last) || has_in_error(last, "code", "interrupted");
 }
 
 static int complete(struct watched *w, const struct suite *suite)
@@ -336,14 +345,6 @@ json_t *validate_answer(const struct cli *cli, const struct suite *suite, struct
 }
 
 /* ---- how it ended ------------------------------------------------------------------------------- */
-
-static bool is_deadline(const json_t *entry)
-{
-	const char *cause =
-		json_string_value(json_object_get(json_object_get(entry, "error"), "cause"));
-
-	return cause && !strcmp(cause, "deadline");
-}
 
 /* The entry's error with its place in the document. */
 static json_t *error_at(const json_t *entry, size_t dev, size_t check)

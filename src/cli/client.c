@@ -72,17 +72,18 @@ static int no_session(struct fail *f)
 
 static int receive_json(int fd, uint64_t end_ns, json_t **ret_message, struct fail *f)
 {
-	json_error_t error;
-	size_t size;
+	struct spec_text text;
+	struct fail broken;
 	char *bytes;
 	int rc;
 
-	rc = wire_receive(fd, end_ns, &bytes, &size);
+	rc = wire_receive(fd, end_ns, &bytes, &text.size);
 	if (rc)
 		return rc == -EBADMSG ? no_session(f) : lost(f, rc, true);
-	*ret_message = json_loadb(bytes, size, 0, &error);
+	text.bytes = bytes;
+	rc = spec_parse_text(&text, ret_message, &broken);
 	free(bytes);
-	return 0;
+	return rc == -ENOMEM ? fail_nomem(f) : rc ? no_session(f) : 0;
 }
 
 /* A message that says how far the work is. */

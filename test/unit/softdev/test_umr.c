@@ -351,6 +351,35 @@ static void translation_offset(void **state)
 	assert_int_equal(mlx5dv_destroy_mkey(m), 0);
 }
 
+/* Behind what the table had: entries between have no length, whatever their memory held before. */
+static void translation_gap(void **state)
+{
+	struct rig *r = *state;
+	struct mlx5dv_mkey *m = make_mkey(r->pd, 12);
+	struct klm k[12], part[4];
+	struct umr u;
+
+	for (int i = 0; i < 12; i++)
+		k[i] = (struct klm)KLM(r->mr, r->buf + 10L * i, 1);
+	for (int i = 0; i < 4; i++)
+		part[i] = (struct klm)KLM(r->mr, r->buf + 5000 + 10L * i, 1);
+	fill_list(r, m, ALL_ACCESS, k, 12);
+	fill_list(r, m, ALL_ACCESS, k, 4);
+	umr_start(&u, r->qp, m->lkey, 0, 0, 8);
+	umr_list(&u, part, 4);
+	umr_seg(&u)->mkey_mask = htobe64(MLX5_WQE_UMR_CTRL_MKEY_MASK_LEN);
+	umr_seg(&u)->flags |= MLX5_WQE_UMR_CTRL_FLAG_TRNSLATION_OFFSET;
+	umr_seg(&u)->translation_offset = htobe16(8);
+	post_ok(r, &u);
+	post_rdma(r->qp, 4, IBV_WR_RDMA_READ, sge(r->mr, r->buf + 55000, 8), m->rkey, 0);
+	expect_wc(r->cq, 4, IBV_WC_SUCCESS);
+	for (int i = 0; i < 4; i++) {
+		assert_int_equal(r->buf[55000 + i], *(const uint8_t *)k[i].at);
+		assert_int_equal(r->buf[55004 + i], *(const uint8_t *)part[i].at);
+	}
+	assert_int_equal(mlx5dv_destroy_mkey(m), 0);
+}
+
 static void last_umr(void **state)
 {
 	struct rig *r = *state;
@@ -622,6 +651,7 @@ int main(void)
 		TEST(send_with_invalidate),
 		TEST(check_free),
 		TEST(translation_offset),
+		TEST(translation_gap),
 		TEST(last_umr),
 		TEST(bad_keys),
 		TEST(bad_sizes),
